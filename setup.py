@@ -13,7 +13,7 @@ from setuptools import Extension, setup
 ROOT = Path(__file__).parent
 os.chdir(ROOT)
 
-# _core.c is generated code: it is compiled with the flags of the user's Python, ours get the strict ones in `make asan`.
+# csrc/ is compiled with strict warnings in tests/c/Makefile; here generated code comes along.
 flags = ["-std=c11", "-O2", "-fvisibility=hidden"]
 link = []
 if os.environ.get("HARMONY_MEM_WERROR"):

@@ -95,7 +95,7 @@ typedef struct hm_store hm_store;
 
 typedef struct hm_store_config {
     hm_allocator allocator;
-    size_t limit_bytes;   /* allocated bytes never pass this; 0 = no limit */
+    size_t limit_bytes;   /* allocated bytes stay within this (a block on the move counts once); 0 = no limit */
     size_t history_bytes; /* what left the window is kept, oldest dropped first, while it weighs no more than this */
     void (*release)(void *context, void *host); /* may be NULL; must not call into the store */
     void *release_context;
@@ -114,6 +114,7 @@ typedef struct hm_policy {
 /* A prompt, as a range over a store: the records that stand apart, then the window from `first`. */
 typedef struct hm_view {
     uint64_t first;  /* private: position of the first window record */
+    uint64_t without; /* private: seq of a record kept apart that this view leaves out, or 0 */
     uint64_t tokens; /* policy->fixed included */
     bool fits;       /* tokens <= the budget it was planned for */
 } hm_view;
@@ -125,6 +126,7 @@ typedef struct hm_totals {
     uint64_t pinned_tokens;                 /* of kept and window: what is pinned or stays for a pinned group */
     uint64_t messages, turns;               /* as hm_policy counts them */
     uint64_t evicted_records, evicted_tokens; /* since the store was made */
+    uint64_t outside_records, outside_tokens; /* of the session's messages, those that are out of the window now */
     uint64_t dropped_records;                 /* left memory for good */
     uint64_t history_records, history_bytes;  /* evicted and still here */
     uint64_t last_seq;                        /* of the newest append ever; 0 before the first */
@@ -147,7 +149,8 @@ void hm_store_close(hm_store *store);
  * A system record before any other record joins the head. A shown user record becomes the anchor; the first one of a
  * session takes what precedes it (system records apart) out of the window. O(1) amortised; no allocation while the
  * store's size is steady. The policy is not applied here: call hm_store_settle.
- * owns: takes over `host` on HM_OK only. fails: HM_ENOMEM, HM_ELIMIT, HM_EINVAL (HM_JOIN with no group); unchanged. */
+ * owns: takes over `host` on HM_OK only. fails: HM_ENOMEM, HM_ELIMIT, HM_EINVAL (HM_JOIN with no group); unchanged,
+ * except that at the byte limit history may have been dropped to make room. */
 hm_status hm_store_append(hm_store *store, const hm_message *message, uint64_t *seq);
 
 /* Evicts down to the low mark when the prompt is above the high mark: older turns first, each whole, then the oldest

@@ -32,6 +32,7 @@ __all__ = [
     "OversizeError",
     "ProtocolError",
     "SidecarError",
+    "brief",
     "nearest",
 ]
 
@@ -112,12 +113,22 @@ class ProtocolError(SidecarError):
         super().__init__(text, code=code)
 
 
+def brief(value: object, limit: int = 80) -> str:
+    """repr(value), shortened: an error text must not quote a megabyte back."""
+    if isinstance(value, (str, bytes)) and len(value) > limit:
+        return f"{value[:limit]!r}... ({len(value)} long)"
+    text = repr(value) if isinstance(value, (str, bytes, int, float, bool, type(None))) else f"a {type(value).__name__}"
+    return text if len(text) <= 2 * limit else f"{text[: 2 * limit]}..."
+
+
 def nearest(word: str, allowed: list[str]) -> str:
     """`"; did you mean 'overlap_tokens'?"` for a misspelt word, or an empty text when nothing is near.
 
     Near means a Levenshtein distance of at most a third of the word. Written out here because difflib would cost a
     board 1.5 MB of resident memory.
     """
+    if len(word) > 64:
+        return ""
     best, best_distance = "", len(word) // 3 + 1
     for candidate in allowed:
         row = list(range(len(candidate) + 1))
