@@ -23,8 +23,9 @@ static void change_cost(hm_store *s, hm_record *r, uint32_t tokens)
         t->outside_tokens = t->outside_tokens - r->tokens + tokens;
     }
     r->tokens = tokens;
-    if (s->stable_tokens > t->head_tokens)
-        s->stable_tokens = t->head_tokens;
+    const uint64_t same = r->flags & HM_HEAD ? 0 : t->head_tokens; /* what surely stands before this record */
+    if (s->stable_tokens > same)
+        s->stable_tokens = same;
 }
 
 hm_status hm_store_set_cost(hm_store *s, uint64_t seq, uint32_t tokens, uint32_t fingerprint, unsigned flags)
@@ -44,87 +45,93 @@ hm_status hm_store_set_cost(hm_store *s, uint64_t seq, uint32_t tokens, uint32_t
     return HM_OK;
 }
 
+/* All records but the head's in order of seq: those that kept owns, then the ring's. */
+static size_t owned_count(const hm_store *s)
+{
+    size_t n = 0;
+    while (s->head_count + n < s->kept_count && s->kept[s->head_count + n].record.where == HM_OWNED)
+        n++;
+    return n;
+}
+
+static hm_record *nth(hm_store *s, size_t owned, size_t i)
+{
+    return i < owned ? &s->kept[s->head_count + i].record : hm_at(s, s->base + (i - owned));
+}
+
 void hm_refresh_turn_pins(hm_store *s)
 {
-    for (size_t i = s->head_count; i < s->kept_count; i++)
-        s->kept[i].record.flags &= (uint8_t)~HM_TURN_PINNED;
-    for (uint64_t p = s->base; p != s->end; p++)
-        hm_at(s, p)->flags &= (uint8_t)~HM_TURN_PINNED;
-    for (size_t i = s->head_count; i < s->kept_count + (size_t)(s->end - s->base); i++) {
-        const bool apart = i < s->kept_count;
-        if (apart && s->kept[i].record.where != HM_OWNED)
-            continue;
-        const hm_record *r = apart ? &s->kept[i].record : hm_at(s, s->base + (i - s->kept_count));
-        if (!(r->flags & HM_PINNED) || !r->in_turn || !r->turn)
-            continue;
-        hm_record *user = find(s, r->seq - r->turn);
+    const size_t owned = owned_count(s), count = owned + (size_t)(s->end - s->base);
+    for (size_t i = 0; i < count; i++)
+        nth(s, owned, i)->flags &= (uint8_t)~HM_TURN_PINNED;
+    for (size_t i = 0; i < count; i++) {
+        const hm_record *r = nth(s, owned, i);
+        hm_record *user = (r->flags & HM_PINNED) && r->in_turn && r->turn ? find(s, r->seq - r->turn) : NULL;
         if (user)
             user->flags |= HM_TURN_PINNED;
     }
 }
 
-static void flag_record(hm_record *r, bool pinned)
+/* The group of a record: its first record and one behind its last one, as indices for nth. Hidden records may lie between.
+ * *first is no opener when the begin of the group has left memory. */
+static void group_range(hm_store *s, const hm_record *found, size_t *first, size_t *last)
 {
-    r->flags = (uint8_t)(pinned ? r->flags | HM_PINNED : r->flags & ~(unsigned)HM_PINNED);
-}
-
-/* A group in the ring: its first record, and one behind its last one. Hidden records may lie between. */
-static uint64_t group_begin(const hm_store *s, uint64_t p)
-{
-    while (p != s->base && !hm_opens_group(hm_at(s, p)))
-        p--;
-    return p;
-}
-
-static uint64_t group_end(const hm_store *s, uint64_t p)
-{
-    for (p++; p < s->end && !hm_opens_group(hm_at(s, p)); p++)
-        ;
-    return p;
+    const size_t owned = owned_count(s), count = owned + (size_t)(s->end - s->base);
+    const size_t at = found->where == HM_OWNED
+                          ? (size_t)((const hm_kept *)(const void *)found - s->kept) - s->head_count
+                          : owned + (size_t)(hm_position_after(s, found->seq) - 1 - s->base);
+    /* Only a pinned group can lie in both places; what is owned before the ring is another group's otherwise. */
+    const size_t least = at >= owned && !hm_is_pinned(found) ? owned : 0;
+    *first = at;
+    while (*first > least && !hm_opens_group(nth(s, owned, *first)))
+        --*first;
+    *last = at + 1;
+    while (*last < count && !hm_opens_group(nth(s, owned, *last)))
+        ++*last;
 }
 
 void hm_pin_group(hm_store *s, const hm_record *found, bool pinned)
 {
     const uint64_t tokens = s->totals.kept_tokens + s->totals.window_tokens;
     const uint64_t records = s->totals.kept_records + s->totals.window_records;
-    if (found->where == HM_OWNED) {
-        /* Owned entries of one group follow each other, the first one without HM_JOIN. */
-        size_t i = (size_t)((const hm_kept *)(const void *)found - s->kept);
-        while (i > s->head_count && (s->kept[i].record.flags & HM_JOIN))
-            i--;
-        do
-            flag_record(&s->kept[i++].record, pinned);
-        while (i < s->kept_count && s->kept[i].record.where == HM_OWNED && (s->kept[i].record.flags & HM_JOIN));
-    } else {
-        const uint64_t begin = group_begin(s, hm_position_after(s, found->seq) - 1), end = group_end(s, begin);
-        for (uint64_t p = begin; p != end; p++)
-            if (p == begin || (hm_at(s, p)->flags & HM_JOIN))
-                flag_record(hm_at(s, p), pinned);
+    const size_t owned = owned_count(s);
+    size_t first, last;
+    group_range(s, found, &first, &last);
+    for (size_t i = first; i < last; i++) {
+        hm_record *r = nth(s, owned, i);
+        if (i == first || (r->flags & HM_JOIN))
+            r->flags = (uint8_t)(pinned ? r->flags | HM_PINNED : r->flags & ~(unsigned)HM_PINNED);
     }
     hm_refresh_turn_pins(s);
     hm_reframe(s, s->start);
-    const uint64_t tokens_now = s->totals.kept_tokens + s->totals.window_tokens;
-    if (tokens_now < tokens) {
-        s->totals.evicted_tokens += tokens - tokens_now;
-        s->totals.evicted_records += records - s->totals.kept_records - s->totals.window_records;
+    const uint64_t records_now = s->totals.kept_records + s->totals.window_records;
+    if (records_now < records) { /* not by tokens: a record may cost nothing */
+        s->totals.evicted_tokens += tokens - s->totals.kept_tokens - s->totals.window_tokens;
+        s->totals.evicted_records += records - records_now;
     }
 }
 
 hm_status hm_store_pin(hm_store *s, uint64_t seq, bool pinned)
 {
-    const hm_record *found = hm_store_find(s, seq);
+    hm_record *found = find(s, seq);
     if (!found || (found->flags & HM_HIDDEN))
         return HM_ENOENT;
     if (found->flags & HM_HEAD)
         return HM_EINVAL;
-    if (pinned && found->where != HM_OWNED) {
-        const uint64_t p = hm_position_after(s, seq) - 1;
-        const size_t group = (size_t)(group_end(s, p) - group_begin(s, p));
-        const hm_status status = hm_reserve_kept(s, s->protected_in_ring + group + 2);
+    if (((found->flags & HM_PINNED) != 0) == pinned)
+        return HM_OK;
+    if (pinned) {
+        size_t first, last;
+        group_range(s, found, &first, &last);
+        const bool whole = hm_opens_group(nth(s, owned_count(s), first));
+        if (!whole || (found->in_turn && !hm_store_find(s, seq - found->turn)))
+            return HM_ENOENT; /* what would have to stay with it has left memory */
+        const hm_status status = hm_reserve_kept(s, s->protected_in_ring + (last - first) + 2);
         if (status != HM_OK)
             return status;
+        found = find(s, seq); /* kept may have moved */
     }
-    hm_pin_group(s, hm_store_find(s, seq), pinned); /* looked up again: kept may have moved */
+    hm_pin_group(s, found, pinned);
     return HM_OK;
 }
 

@@ -268,12 +268,10 @@ static void note_reuse(hm_store *s, const hm_policy *p)
     if (s->had_prompt) {
         /* A prompt above the budget is shown with shortened texts: only its head is sure to be the same. */
         const bool cut = total > p->high;
+        const uint64_t shown = cut ? p->high : total;
         const uint64_t common = p->fixed + (cut ? s->totals.head_tokens : s->stable_tokens);
         s->totals.reuse_count++;
-        if (total)
-            s->totals.reuse_share += (double)(common < total ? common : total) / (double)(cut ? p->high : total);
-        else
-            s->totals.reuse_share += 1.0;
+        s->totals.reuse_share += common < shown ? (double)common / (double)shown : 1.0;
     }
     s->had_prompt = true;
     s->stable_tokens = total - p->fixed;

@@ -164,9 +164,29 @@ static hm_status make_room(hm_store *s, size_t length, size_t *offset)
             if (status == HM_OK)
                 continue;
         }
-        if (status != HM_ELIMIT || !hm_drop_oldest(s))
+        if (status != HM_ELIMIT)
+            return status;
+        if (hm_drop_oldest(s))
+            continue;
+        /* What is left of history can't be copied aside at the limit: give it what the arena does not need. */
+        if (s->arena_capacity <= s->arena_live + length)
+            return status;
+        status = resize_arena(s, s->arena_live + length);
+        if (status != HM_OK)
             return status;
     }
+}
+
+/* hm_reserve_kept; at the byte limit history goes first. */
+static hm_status make_room_apart(hm_store *s, size_t more)
+{
+    const hm_status status = hm_reserve_kept(s, more);
+    if (status != HM_ELIMIT || s->base == s->start)
+        return status;
+    while (hm_drop_oldest(s))
+        ;
+    (void)hm_store_trim(s);
+    return hm_reserve_kept(s, more);
 }
 
 hm_status hm_reserve_kept(hm_store *s, size_t more)
@@ -302,7 +322,7 @@ hm_status hm_store_append(hm_store *s, const hm_message *m, uint64_t *seq)
     }
     const bool group_pinned = joins && (hm_at(s, s->newest_pos)->flags & HM_PINNED);
     const bool pins_group = joins && !group_pinned && (r.flags & HM_PINNED);
-    status = hm_reserve_kept(s, s->protected_in_ring + 3 + (pins_group ? (size_t)(s->end - s->newest_pos) : 0));
+    status = make_room_apart(s, s->protected_in_ring + 3 + (pins_group ? (size_t)(s->end - s->newest_pos) : 0));
     if (status != HM_OK)
         return status;
     status = make_room(s, m->length, &r.offset);
@@ -422,6 +442,7 @@ void hm_store_clear(hm_store *s)
 {
     while (s->end != s->base)
         hm_pop_newest(s);
+    s->totals.dropped_records += s->head_count;
     for (size_t i = 0; i < s->kept_count; i++)
         if (s->kept[i].record.where == HM_OWNED)
             hm_release_kept(s, &s->kept[i]);

@@ -28,6 +28,7 @@ cdef extern from "Python.h":
     Py_ssize_t PyDict_GET_SIZE(object mapping)
     PyObject *PyDict_GetItemWithError(object mapping, object key) except? NULL
     unsigned long PyThread_get_thread_ident()
+    int64_t PyLong_AsLongLongAndOverflow(object number, int *overflow)
 
 # Flags and roles as window.* writes them.
 JOIN = HM_JOIN
@@ -184,6 +185,7 @@ cdef class WindowCore:
         cdef PyObject *content
         cdef Py_ssize_t tokens
         cdef int64_t now
+        cdef int overflow = 0
         cdef hm_message m
         cdef uint64_t seq
         if (self.plain and id is None and pinned is False and type(message) is dict
@@ -195,11 +197,11 @@ cdef class WindowCore:
                 text = <str>content
                 if not hm_has_surrogate(PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text), PyUnicode_KIND(text)):
                     tokens = self.count_text(text) + self.per_message
-                    now = self.now() if time is None else time
+                    now = self.now() if time is None else PyLong_AsLongLongAndOverflow(time, &overflow)
                     kept = PyDict_Copy(message)
                     # From here on no Python code runs until the store is settled.
                     if (self.store is not NULL and self.open_calls is None and self.guard.free_for_me()
-                            and tokens <= <Py_ssize_t>UINT32_MAX and now >= 0):
+                            and tokens <= <Py_ssize_t>UINT32_MAX and now >= 0):  # -1: too large
                         m.time = now
                         m.bytes = NULL
                         m.length = 0
@@ -358,6 +360,18 @@ cdef class WindowCore:
         hm_store_totals(self.store, &t)
         return t
 
+    def _last_seq(self):
+        cdef hm_totals t
+        self.alive()
+        hm_store_totals(self.store, &t)
+        return t.last_seq
+
+    def _evicted_count(self):
+        cdef hm_totals t
+        self.alive()
+        hm_store_totals(self.store, &t)
+        return t.evicted_records
+
     def _stored_tokens(self):
         cdef hm_totals t
         self.alive()
@@ -420,8 +434,8 @@ cdef class WindowCore:
         return PyBytes_FromStringAndSize(<const char *>hm_store_bytes(self.store, r), r.length)
 
     def _gather(self):
-        """The prompt's messages as one MessagePack array of the stored bytes, and its cost; None when it needs more
-        than that (shortened texts, repaired calls, decoration)."""
+        """The prompt's messages as one MessagePack array of the stored bytes; None when it needs more than that
+        (shortened texts, repaired calls, decoration)."""
         cdef hm_view view
         cdef uint64_t cursor = 0, count = 0
         cdef const hm_record *r
@@ -449,7 +463,7 @@ cdef class WindowCore:
         out[3] = <uint8_t>(count >> 8)
         out[4] = <uint8_t>count
         hm_store_gather(self.store, &view, out + 5)
-        return packed, view.tokens
+        return packed
 
 
 cdef void release_host(void *context, void *host) noexcept:

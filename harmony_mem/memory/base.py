@@ -125,15 +125,15 @@ class Memory(Window):
     def encoded_messages(
         self, query: str | None = None, *, fixed_tokens: int | None = None
     ) -> tuple[bytes, int, bool, list[Part]]:
-        """For a memory with a codec: the prompt's messages as one MessagePack array, its cost, exactness and account."""
+        """For a memory with a codec: the prompt's messages as a MessagePack array, its cost, exactness and account."""
         assert self._codec is not None
         _check_call(query, fixed_tokens)
         with self.guard:
-            view = self.compose(fixed_tokens)
-            gathered = self._gather() if fixed_tokens is None and not view.shortened else None
-            if gathered is not None:
-                packed = gathered[0]
+            packed = self._gather() if fixed_tokens is None else None
+            if packed is not None:  # a copy of spans, nothing is unpacked
+                view = self.outline()
             else:
+                view = self.compose(fixed_tokens)
                 pack = self._codec[0]
                 packed = b"\xdd" + len(view.messages).to_bytes(4, "big") + b"".join(map(pack, view.messages))
             return packed, view.tokens, self._counter.exact, self.account(view)
@@ -153,14 +153,12 @@ class Memory(Window):
     @property
     def last_seq(self) -> int:
         """Seq of the newest message ever added, 0 before the first one."""
-        seq: int = self._totals()["last_seq"]
-        return seq
+        return self._last_seq()
 
     @property
     def evicted_count(self) -> int:
         """Messages that left the window since the memory was made."""
-        count: int = self._totals()["evicted_records"]
-        return count
+        return self._evicted_count()
 
     # ------------------------------------------------------------------------------------------------ life
     def stats(self) -> dict[str, Any]:

@@ -117,13 +117,16 @@ class Client:
                 ) from None
             self._socket.setblocking(False)
             greeting = self.call("hello", {"protocol": PROTOCOL, "client": f"{name} {__version__}"})
+            try:
+                self.server: str = greeting["server"]
+                self.limits: dict[str, int] = greeting["limits"]
+                self.features: list[str] = greeting["features"]
+                self._parser = codec.FrameParser(int(self.limits["frame_bytes"]))
+            except (TypeError, LookupError, ValueError):
+                raise ProtocolError("the answer to hello is not that of a sidecar") from None
         except BaseException:
             self.close()
             raise
-        self.server: str = greeting["server"]
-        self.limits: dict[str, int] = greeting["limits"]
-        self._parser = codec.FrameParser(self.limits["frame_bytes"])
-        self.features: list[str] = greeting["features"]
 
     # ------------------------------------------------------------------------------------------ the methods
     def open(self, user: str, session: str, architecture: str | None = None, **options: Any) -> Session:
@@ -259,16 +262,17 @@ class Client:
             if kind != codec.RESPONSE:
                 return None, None  # a notification
             _, number, error, result = document
+            position = None if number is None else (number - first) & codec.MAX_ID
             if error is not None:
                 result = CallError(error["message"], code=error["code"], details=error.get("details"))
         except (ValueError, TypeError, LookupError) as error:
             self.close()
             raise ProtocolError(f"an answer can't be read: {error}") from None
-        if number is None:
+        if position is None:
             # Not about one call: the frame was unreadable, or there is no room for this client.
             self.close()
             raise result if isinstance(result, CallError) else ProtocolError("an answer without an id")
-        return (number - first) & codec.MAX_ID, result
+        return position, result
 
     # ------------------------------------------------------------------------------------------ the end
     def close(self) -> None:

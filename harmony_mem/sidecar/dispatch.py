@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from harmony_mem.errors import HarmonyMemError, SidecarError, nearest
+from harmony_mem.errors import HarmonyMemError, HistoryError, SidecarError, nearest
 from harmony_mem.sidecar.codec import Encoded
 from harmony_mem.sidecar.sessions import Sessions
 
@@ -205,12 +205,22 @@ class Dispatcher:
             except Exception as error:
                 # All or nothing: what the batch had stored is set aside again, its ids are free.
                 if memory.last_seq > last:
-                    memory.rewind(last)
+                    self._take_back(memory, last, index, error)
                 if isinstance(error, HarmonyMemError):
                     error.args = (f"messages[{index}]: {error}; nothing of the batch was stored",)
                 raise
             seqs.append(seq)
         return {"seqs": seqs, "token_count": memory.stored_tokens, "evicted": memory.evicted_count - before}
+
+    def _take_back(self, memory: Any, last: int, index: int, error: Exception) -> None:
+        try:
+            memory.rewind(last)
+        except HistoryError:
+            raise SidecarError(
+                f"messages[{index}]: {error}; the {index} before it stay stored: what they evicted has left memory "
+                "(option history_bytes)",
+                code="history",
+            ) from error
 
     def messages(self, peer: Peer, params: Params) -> Any:
         data, count, exact, parts = self._memory(peer, params).encoded_messages(

@@ -26,7 +26,7 @@ DEFAULTS: dict[str, int] = {name: default for name, (default, _, _) in LIMITS.it
 
 
 def settle(given: dict[str, int]) -> dict[str, int]:
-    """All limits: the defaults, and over them what was given. Raises OptionError for an unknown name or a small value."""
+    """All limits: the defaults, and over them what was given. Raises OptionError for an unknown name, a small value."""
     for name, value in given.items():
         if name not in LIMITS:
             raise OptionError(f"unknown limit {name!r}{nearest(name, list(LIMITS))}")

@@ -104,14 +104,14 @@ class Server:
             restore = [(number, signal.getsignal(number)) for number in (signal.SIGTERM, signal.SIGINT)]
             for number, _ in restore:
                 signal.signal(number, lambda *_: self.stop())
-            # The handler runs between two bytecodes, and stop() wakes a select() that began before.
+            # A handler runs between two bytecodes: without this byte, a signal just before select() would wait for it.
             signal.set_wakeup_fd(self._waker.fileno(), warn_on_full_buffer=False)
-        if ready is not None:
-            ready()
-        self._log("started", pid=os.getpid(), path=self._file.path, version=self.version)
         sweep = max(0.02, min(self.limits["stall_seconds"], self.limits["idle_seconds"]) / 2)
         sweep_at = self._now + sweep
         try:
+            if ready is not None:
+                ready()
+            self._log("started", pid=os.getpid(), path=self._file.path, version=self.version)
             while not self._stopping:
                 if self._ready:
                     timeout: float | None = 0.0

@@ -307,8 +307,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _architectures(text: str | None) -> list[str]:
-    from harmony_mem import ARCHITECTURES
     from harmony_mem.errors import OptionError, nearest
+
+    from ..create import ARCHITECTURES
 
     names = [name.strip() for name in text.split(",")] if text else list(ARCHITECTURES)
     for name in names:

@@ -37,9 +37,9 @@ class View:
 
     __slots__ = ("entries", "fixed", "messages", "shortened", "tokens")
 
-    def __init__(self, entries: list[Entry], messages: list[Message], tokens: int, fixed: int) -> None:
+    def __init__(self, entries: list[Entry], tokens: int, fixed: int) -> None:
         self.entries = entries
-        self.messages = messages
+        self.messages: list[Message] = []
         self.tokens = tokens
         self.fixed = fixed
         self.shortened: dict[int, int] = {}  # seq -> tokens cut off
@@ -227,12 +227,17 @@ class Window(_core.WindowCore):
             return shown
         return self._message(entry[SEQ])
 
-    def compose(self, fixed_tokens: int | None = None) -> View:
-        """The prompt as it stands, texts cut where they must be. Raises BudgetError. Call it under the guard."""
+    def outline(self, fixed_tokens: int | None = None) -> View:
+        """Which messages the prompt shows, without their content, nothing cut yet. Call it under the guard."""
         fixed = self._overhead.prompt + (self._fixed_tokens if fixed_tokens is None else fixed_tokens)
         tokens, entries = self._entries(fixed, self._budget)
-        view = View(entries, [self._shown(e) for e in entries], tokens, fixed)
-        if tokens > self._budget:
+        return View(entries, tokens, fixed)
+
+    def compose(self, fixed_tokens: int | None = None) -> View:
+        """The prompt as it stands, texts cut where they must be. Raises BudgetError. Call it under the guard."""
+        view = self.outline(fixed_tokens)
+        view.messages = [self._shown(e) for e in view.entries]
+        if view.tokens > self._budget:
             self._shrink(view)
         return view
 

@@ -203,6 +203,21 @@ static inline hm_status put(bench *b, hm_role role, uint32_t tokens, size_t leng
     return status;
 }
 
+#define PUT(b, ...) NEED(put(&(b), __VA_ARGS__) == HM_OK)
+
+static inline hm_policy marks(uint64_t high, uint64_t overlap)
+{
+    return (hm_policy){high, overlap, 0, UINT64_MAX, UINT64_MAX};
+}
+
+/* A user record and `rounds` answers, each of 10 tokens and `length` bytes. */
+static inline void turn(bench *b, unsigned rounds, size_t length)
+{
+    PUT(*b, HM_USER, 10, length, 0);
+    while (rounds--)
+        PUT(*b, HM_ASSISTANT, 10, length, 0);
+}
+
 /* ------------------------------------------------------------------------------------------------ dump */
 enum { MOST_DUMP = 4096 };
 

@@ -1,24 +1,9 @@
 /* test_store.c - the contract of the message store in hmem.h, function by function.
  *
- * Expected prompts are written by hand as lists of seqs; the contents are checked against what was appended. What
- * happens when memory runs out, and what is allocated in the long run, is in test_store_memory.c. */
+ * Expected prompts are written by hand as lists of seqs. Pins and rewind are in test_store_edit.c; contents, limits and
+ * failing allocations in test_store_memory.c. */
 #include "store_kit.h"
 #include "store_internal.h" /* for one limit that no test can reach by appending */
-
-#define PUT(b, ...) NEED(put(&(b), __VA_ARGS__) == HM_OK)
-
-static hm_policy marks(uint64_t high, uint64_t overlap)
-{
-    return (hm_policy){high, overlap, 0, UINT64_MAX, UINT64_MAX};
-}
-
-/* A user record and `rounds` answers, each of 10 tokens and `length` bytes. */
-static void turn(bench *b, unsigned rounds, size_t length)
-{
-    PUT(*b, HM_USER, 10, length, 0);
-    while (rounds--)
-        PUT(*b, HM_ASSISTANT, 10, length, 0);
-}
 
 static bool view_is(const bench *b, hm_policy p, const char *expected, uint64_t tokens, bool fits)
 {
@@ -136,7 +121,12 @@ static void test_head(void)
     CHECK(content_ok(hm_store_bytes(b.store, hm_store_find(b.store, 1)), 1, 20));
     CHECK(!hm_store_bytes(b.store, hm_store_find(b.store, 2)));
     CHECK(hm_store_from(b.store, 1)->seq == 5); /* from() is about the ring; history was dropped */
-    CHECK(hm_store_rewind(b.store, 1) == HM_ENOENT);
+    CHECK(hm_store_rewind(b.store, 4) == HM_ENOENT && hm_store_rewind(b.store, 3) == HM_ENOENT);
+    PROMPT(b, "1 2 5");
+    CHECK(hm_store_rewind(b.store, 1) == HM_OK); /* all that was dropped is behind it */
+    PROMPT(b, "1");
+    PUT(b, HM_SYSTEM, 5, 3, 0); /* the head again */
+    CHECK(totals_of(b.store).head_records == 2 && hm_store_find(b.store, 6)->flags & HM_HEAD);
     close_bench(&b);
 }
 
@@ -322,6 +312,35 @@ static void test_hidden(void)
 
 
 
+/* ------------------------------------------------------------------------------------------------ reuse */
+
+/* The share of a prompt that the one before begins with, by hand. */
+static void test_reuse(void)
+{
+    OPEN(b, 0);
+    hm_policy p = marks(50, 20);
+    CHECK(totals_of(b.store).reuse_share == 1.0);
+    for (int i = 0; i < 5; i++) { /* 10 | 10 of 20, 20 of 30, 30 of 40, 40 of 50 */
+        PUT(b, HM_USER, 10, 0, 0);
+        (void)hm_store_settle(b.store, &p);
+        (void)hm_store_settle(b.store, &p); /* once for an append */
+    }
+    hm_totals t = totals_of(b.store);
+    CHECK(t.reuse_count == 4 && t.reuse_share > 0.6791 && t.reuse_share < 0.6792); /* (1/2 + 2/3 + 3/4 + 4/5) / 4 */
+    PUT(b, HM_USER, 10, 0, 0); /* 60 > 50: down to 30, nothing of the start is left */
+    (void)hm_store_settle(b.store, &p);
+    t = totals_of(b.store);
+    CHECK(t.reuse_count == 5 && t.reuse_share > 0.5433 && t.reuse_share < 0.5434);
+    for (uint64_t high = 0; high < 40; high += 5) { /* budgets of nothing, and smaller than what is in every prompt */
+        p = marks(high, 0);
+        p.fixed = 20;
+        PUT(b, HM_USER, 10, 0, 0);
+        (void)hm_store_settle(b.store, &p);
+        CHECK(totals_of(b.store).reuse_share >= 0.0 && totals_of(b.store).reuse_share <= 1.0);
+    }
+    close_bench(&b);
+}
+
 int main(void)
 {
     test_open();
@@ -333,5 +352,6 @@ int main(void)
     test_low_mark();
     test_long_turn();
     test_hidden();
+    test_reuse();
     return report("store");
 }

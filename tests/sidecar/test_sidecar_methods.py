@@ -265,6 +265,18 @@ def test_add_many_stores_all_or_nothing(shared_raw: Raw, item: Any, code: str, b
     assert shared_raw.call("messages", WHO)["messages"] == TALK[:5]
 
 
+def test_add_many_that_cannot_be_undone_says_so(shared_raw: Raw) -> None:
+    opened(shared_raw, "sliding", max_tokens=100, history_bytes=0)
+    shared_raw.call("add", {**WHO, "message": TALK[1]})
+    items: list[dict[str, Any]] = [{"message": {"role": "user", "content": f"new {n}"}} for n in range(100)]
+    answer = shared_raw.call("add_many", {**WHO, "messages": [*items, {"message": {"role": "x"}}]})
+    assert code_of(answer) == "history"
+    assert answer["message"].startswith("messages[100]: ")
+    assert "the 100 before it stay stored" in answer["message"]
+    assert shared_raw.call("stats", WHO)["last_seq"] == 101
+    assert shared_raw.call("messages", WHO)["messages"][-1]["content"] == "new 99"
+
+
 def test_add_many_into_an_empty_session(shared_raw: Raw) -> None:
     opened(shared_raw)
     answer = shared_raw.call("add_many", {**WHO, "messages": [{"message": TALK[1]}, {"message": {"role": "x"}}]})
