@@ -271,22 +271,70 @@ static void note_reuse(hm_store *s, const hm_policy *p)
         const uint64_t shown = cut ? p->high : total;
         const uint64_t common = p->fixed + (cut ? s->totals.head_tokens : s->stable_tokens);
         s->totals.reuse_count++;
-        s->totals.reuse_share += common < shown ? (double)common / (double)shown : 1.0;
+        s->totals.reuse_share += common < shown ? (double)(int64_t)common / (double)(int64_t)shown : 1.0;
     }
     s->had_prompt = true;
     s->stable_tokens = total - p->fixed;
 }
 
+/* Nothing is pinned or stands apart, and the anchor is in the window: whole turns go, and nothing else changes. False, and
+ * nothing done, when that is not so or does not suffice. */
+static bool evict_turns(hm_store *s, const hm_policy *p)
+{
+    if (s->protected_in_ring || s->kept_count != s->head_count || s->anchor_pos == HM_NONE || s->anchor_pos < s->start)
+        return false;
+    const uint64_t low = low_mark(s, p), turn = s->anchor_pos;
+    const load all = current_load(s, p);
+    load l = all;
+    uint64_t at = s->start, weight = 0;
+    while (at != turn && over(&l, p, low)) {
+        const hm_record *r = hm_at(s, at);
+        l.turns -= hm_opens_turn(r);
+        do {
+            l.tokens -= r->tokens; /* a hidden record costs 0 */
+            l.messages -= hm_shown(r);
+            weight += (uint64_t)r->length + r->weight;
+            r = hm_at(s, ++at);
+        } while (at != turn && !hm_opens_turn(r));
+    }
+    if (over(&l, p, p->high))
+        return false;
+    hm_totals *t = &s->totals;
+    const uint64_t tokens = all.tokens - l.tokens, shown = all.messages - l.messages;
+    t->history_bytes += weight + (at - s->start) * HM_RECORD_WEIGHT;
+    t->window_tokens -= tokens;
+    t->window_records -= shown;
+    t->messages = l.messages;
+    t->turns = l.turns;
+    t->evicted_records += shown;
+    t->evicted_tokens += tokens;
+    t->outside_records += shown;
+    t->outside_tokens += tokens;
+    s->start = at;
+    if (shown)
+        lower_stable(s, t->head_tokens);
+    return true;
+}
+
+__attribute__((noinline)) static void evict(hm_store *s, const hm_policy *p)
+{
+    if (!evict_turns(s, p)) {
+        load l = current_load(s, p);
+        const uint64_t start = plan(s, p, &l);
+        if (start != s->start)
+            hm_move_start(s, start);
+    }
+}
+
 uint64_t hm_store_settle(hm_store *s, const hm_policy *p)
 {
     const uint64_t before = s->totals.evicted_records;
-    load l = current_load(s, p);
-    const uint64_t start = plan(s, p, &l);
-    if (start != s->start)
-        hm_move_start(s, start);
-    while (s->totals.history_bytes > s->config.history_bytes && hm_drop_oldest(s))
-        ;
-    if (s->end != s->base && s->start != s->end)
+    const load l = current_load(s, p);
+    if (over(&l, p, p->high))
+        evict(s, p);
+    if (s->totals.history_bytes > s->config.history_bytes)
+        hm_drop_history(s);
+    if (s->start != s->end)
         hm_at(s, s->end - 1)->start_seq = hm_at(s, s->start)->seq;
     if (s->appended) {
         s->appended = false;
@@ -344,26 +392,75 @@ void hm_store_refill(hm_store *s, const hm_policy *p)
 hm_view hm_store_view(const hm_store *s, const hm_policy *p)
 {
     load l = current_load(s, p);
-    const uint64_t first = plan(s, p, &l);
-    return (hm_view){first, first != s->start ? s->partial_seq : 0, l.tokens, l.tokens <= p->high};
+    const uint64_t first = over(&l, p, p->high) ? plan(s, p, &l) : s->start;
+    return (hm_view){.first = first, .without = first != s->start ? s->partial_seq : 0, .tokens = l.tokens,
+                     .most = s->kept_count + (size_t)(s->end - s->start), .fits = l.tokens <= p->high};
+}
+
+/* The next shown one of the records that stand apart, or NULL. */
+static inline const hm_record *next_apart(const hm_store *s, const hm_view *view, size_t *i)
+{
+    while (*i < s->kept_count) {
+        const hm_record *r = hm_kept_record(s, (*i)++);
+        if (hm_shown(r) && (r->seq != view->without || hm_is_pinned(r)))
+            return r;
+    }
+    return NULL;
+}
+
+/* The same for the window, from position *p on. */
+static inline const hm_record *next_in_window(const hm_store *s, const hm_view *view, uint64_t *p)
+{
+    while (*p < s->end) {
+        const uint64_t at = (*p)++;
+        const hm_record *r = hm_at(s, at);
+        if (hm_shown(r) && (at >= view->first || hm_protected(s, r)))
+            return r;
+    }
+    return NULL;
 }
 
 const hm_record *hm_store_next(const hm_store *s, const hm_view *view, uint64_t *cursor)
 {
-    while (*cursor < s->kept_count) {
-        const hm_record *r = hm_kept_record(s, (size_t)(*cursor)++);
-        if (hm_shown(r) && (r->seq != view->without || hm_is_pinned(r)))
+    if (*cursor < s->kept_count) {
+        size_t i = (size_t)*cursor;
+        const hm_record *r = next_apart(s, view, &i);
+        *cursor = i;
+        if (r)
             return r;
     }
-    for (;;) {
-        const uint64_t p = s->start + (*cursor - s->kept_count);
-        if (p >= s->end)
-            return NULL;
-        ++*cursor;
-        const hm_record *r = hm_at(s, p);
-        if (hm_shown(r) && (p >= view->first || hm_protected(s, r)))
-            return r;
-    }
+    uint64_t p = s->start + (*cursor - s->kept_count);
+    const hm_record *r = next_in_window(s, view, &p);
+    *cursor = p - s->start + s->kept_count;
+    return r;
+}
+
+size_t hm_store_hosts(const hm_store *store, const hm_view *view, void **out)
+{
+    const hm_store copy = *store, *s = &copy; /* out may not alias it: its fields stay in registers */
+    size_t n = 0, i = 0;
+    uint64_t p = s->start;
+    for (const hm_record *r; (r = next_apart(s, view, &i)) != NULL; out[n++] = r->host)
+        if ((r->flags & HM_DEAD) || !r->host)
+            return SIZE_MAX;
+    for (const hm_record *r; (r = next_in_window(s, view, &p)) != NULL; out[n++] = r->host)
+        if ((r->flags & HM_DEAD) || !r->host)
+            return SIZE_MAX;
+    return n;
+}
+
+size_t hm_store_packed(const hm_store *s, const hm_view *view, size_t *bytes)
+{
+    size_t n = 0, sum = 0, i = 0;
+    uint64_t p = s->start;
+    for (const hm_record *r; (r = next_apart(s, view, &i)) != NULL; n++, sum += r->length)
+        if ((r->flags & HM_DEAD) || r->host)
+            return SIZE_MAX;
+    for (const hm_record *r; (r = next_in_window(s, view, &p)) != NULL; n++, sum += r->length)
+        if ((r->flags & HM_DEAD) || r->host)
+            return SIZE_MAX;
+    *bytes = sum;
+    return n;
 }
 
 size_t hm_store_gather_size(const hm_store *s, const hm_view *view)
@@ -377,10 +474,24 @@ size_t hm_store_gather_size(const hm_store *s, const hm_view *view)
 
 void hm_store_gather(const hm_store *s, const hm_view *view, uint8_t *out)
 {
-    uint64_t cursor = 0;
-    for (const hm_record *r; (r = hm_store_next(s, view, &cursor)) != NULL; out += r->length)
+    size_t i = 0;
+    for (const hm_record *r; (r = next_apart(s, view, &i)) != NULL; out += r->length)
         if (r->length)
             memcpy(out, hm_store_bytes(s, r), r->length);
+    /* Contents lie in the arena in order: what follows without a gap is copied in one piece. */
+    uint64_t p = s->start;
+    size_t from = 0, to = 0;
+    for (const hm_record *r; (r = next_in_window(s, view, &p)) != NULL;) {
+        if (r->offset != to && r->length) {
+            if (to != from)
+                memcpy(out, s->arena + from, to - from);
+            out += to - from;
+            from = to = r->offset;
+        }
+        to += r->length;
+    }
+    if (to != from)
+        memcpy(out, s->arena + from, to - from);
 }
 
 void hm_store_totals(const hm_store *s, hm_totals *out)

@@ -116,6 +116,7 @@ typedef struct hm_view {
     uint64_t first;  /* private: position of the first window record */
     uint64_t without; /* private: seq of a record kept apart that this view leaves out, or 0 */
     uint64_t tokens; /* policy->fixed included */
+    size_t most;     /* it shows no more records than this */
     bool fits;       /* tokens <= the budget it was planned for */
 } hm_view;
 
@@ -176,6 +177,14 @@ const hm_record *hm_store_from(const hm_store *store, uint64_t seq);
 
 /* The content of a record; valid until the next call that changes the store. */
 const uint8_t *hm_store_bytes(const hm_store *store, const hm_record *record);
+
+/* The handles of a view's records in prompt order into `out`, which has room for view->most; returns how many. SIZE_MAX
+ * when one of them is HM_DEAD or has no handle: what `out` holds means nothing then. */
+size_t hm_store_hosts(const hm_store *store, const hm_view *view, void **out);
+
+/* How many records a view shows, and in *bytes the sum of their content lengths. SIZE_MAX when one of them is HM_DEAD or has
+ * a handle: its content is not what the prompt shows. */
+size_t hm_store_packed(const hm_store *store, const hm_view *view, size_t *bytes);
 
 /* Sum of the content lengths of a view, and the contents one after the other into `out`, which has room for them. */
 size_t hm_store_gather_size(const hm_store *store, const hm_view *view);

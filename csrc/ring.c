@@ -113,17 +113,21 @@ static hm_status resize_arena(hm_store *s, size_t capacity)
     return HM_OK;
 }
 
-/* Where `length` bytes fit in one piece, or SIZE_MAX. */
-static size_t arena_room(const hm_store *s, size_t length)
+/* How many bytes may be placed at the arena's tail. Where the contents wrap round, one byte before the head stays free, so
+ * that head == tail means empty. */
+static inline size_t arena_room(const hm_store *s)
 {
-    if (!s->arena_records)
-        return length <= s->arena_capacity ? 0 : SIZE_MAX;
-    if (s->arena_tail > s->arena_head) {
-        if (s->arena_capacity - s->arena_tail >= length)
-            return s->arena_tail;
-        return s->arena_head >= length ? 0 : SIZE_MAX;
-    }
-    return s->arena_head - s->arena_tail >= length ? s->arena_tail : SIZE_MAX;
+    return (s->arena_tail >= s->arena_head ? s->arena_capacity : s->arena_head - 1) - s->arena_tail;
+}
+
+/* Where `length` bytes fit in one piece, or SIZE_MAX. */
+static size_t arena_place(hm_store *s, size_t length)
+{
+    if (s->base == s->end)
+        s->arena_head = s->arena_tail = 0;
+    if (length <= arena_room(s))
+        return s->arena_tail;
+    return s->arena_tail >= s->arena_head && length < s->arena_head ? 0 : SIZE_MAX;
 }
 
 /* Smallest power of two that is >= wanted and >= least; 0 when there is none. */
@@ -157,7 +161,7 @@ static hm_status make_room(hm_store *s, size_t length, size_t *offset)
         if (s->end - s->base == s->ring_capacity)
             status = resize_ring(s, s->ring_capacity ? s->ring_capacity * 2 : FIRST_RING);
         if (status == HM_OK && length) {
-            *offset = arena_room(s, length);
+            *offset = arena_place(s, length);
             if (*offset != SIZE_MAX)
                 return HM_OK;
             status = grow_arena(s, length);
@@ -284,7 +288,7 @@ static void count_append(hm_store *s, const hm_record *r)
     }
 }
 
-hm_status hm_store_append(hm_store *s, const hm_message *m, uint64_t *seq)
+__attribute__((noinline, cold)) static hm_status append_other(hm_store *s, const hm_message *m, uint64_t *seq)
 {
     const unsigned known = HM_JOIN | HM_HIDDEN | HM_PINNED;
     const bool joins = (m->flags & HM_JOIN) != 0, hidden = (m->flags & HM_HIDDEN) != 0;
@@ -333,8 +337,6 @@ hm_status hm_store_append(hm_store *s, const hm_message *m, uint64_t *seq)
     s->arena_live += m->length;
     if (m->length) {
         memcpy(s->arena + r.offset, m->bytes, m->length);
-        if (!s->arena_records++)
-            s->arena_head = r.offset;
         s->arena_tail = r.offset + m->length;
     }
     if (group_pinned)
@@ -370,18 +372,62 @@ hm_status hm_store_append(hm_store *s, const hm_message *m, uint64_t *seq)
     return HM_OK;
 }
 
+/* A record without flags, in a session that has a user record, where there is room for it: nearly every append. The same
+ * as append_other, with all that can't happen then left out, and the record written where it stays. */
+hm_status hm_store_append(hm_store *s, const hm_message *m, uint64_t *seq)
+{
+    const size_t length = m->length, offset = s->arena_tail;
+    const uint64_t number = s->last_seq + 1, position = s->end, turn = number - s->anchor_seq;
+    if (m->flags || (unsigned)m->role > HM_TOOL || !s->anchor_seq || (turn | length) > UINT32_MAX ||
+        position - s->base == s->ring_capacity || length > arena_room(s) || (length && !m->bytes) ||
+        s->kept_capacity - s->kept_count < s->protected_in_ring + 3)
+        return append_other(s, m, seq);
+    hm_record *r = hm_at(s, position);
+    r->seq = number;
+    r->time = m->time;
+    r->start_seq = s->start != position ? hm_at(s, s->start)->seq : number;
+    r->host = m->host;
+    r->offset = offset;
+    r->length = (uint32_t)length;
+    r->weight = m->weight;
+    r->tokens = m->tokens;
+    r->fingerprint = m->fingerprint;
+    r->turn = (uint32_t)turn;
+    r->role = (uint8_t)m->role;
+    r->flags = 0;
+    r->in_turn = 1;
+    r->where = HM_IN_RING;
+    s->end = position + 1;
+    s->last_seq = *seq = number;
+    s->appended = true;
+    s->newest_pos = position;
+    if (m->role == HM_USER) {
+        if (s->anchor_pos < s->start || s->anchor_pos == HM_NONE)
+            hm_demote_anchor(s);
+        r->turn = 0;
+        s->anchor_seq = number;
+        s->anchor_pos = position;
+        s->totals.turns++;
+    }
+    s->totals.window_tokens += m->tokens;
+    s->totals.window_records++;
+    s->totals.messages++;
+    if (length) {
+        s->arena_live += length;
+        s->arena_tail = offset + length;
+        memcpy(s->arena + offset, m->bytes, length);
+    }
+    return HM_OK;
+}
+
 /* ------------------------------------------------------------------------------------------------ leaving the ring */
 
 /* The arena's head moves behind the oldest content. Where the next content was placed at the arena's begin, the bytes
  * between here and the arena's end come back only with the next drop: never too much is free, at times a little less. */
 static void arena_drop(hm_store *s, const hm_record *r)
 {
-    if (!r->length)
-        return;
     s->arena_live -= r->length;
-    if (!--s->arena_records)
-        s->arena_head = s->arena_tail = 0;
-    else
+    if (r->length)
         s->arena_head = r->offset + r->length;
 }
 
@@ -424,16 +470,47 @@ bool hm_drop_oldest(hm_store *s)
     return true;
 }
 
+void hm_drop_history(hm_store *s)
+{
+    const uint64_t most = s->config.history_bytes;
+    void (*const release)(void *, void *) = s->config.release;
+    while (s->totals.history_bytes > most && s->base != s->start) {
+        uint64_t at = s->base, weight = s->totals.history_bytes;
+        uint64_t tokens = 0, shown = 0;
+        size_t live = s->arena_live, head = s->arena_head;
+        if (!s->first_dropped_seq)
+            s->first_dropped_seq = hm_at(s, at)->seq;
+        while (weight > most && at != s->start) {
+            const hm_record *r = hm_at(s, at);
+            if (r->where != HM_IN_RING || hm_is_pinned(r))
+                break;
+            if (r->host && release)
+                release(s->config.release_context, r->host);
+            tokens += r->tokens; /* a hidden record costs 0 */
+            shown += hm_shown(r);
+            weight -= hm_weight(r);
+            live -= r->length;
+            head = r->length ? r->offset + r->length : head;
+            at++;
+        }
+        s->totals.dropped_records += at - s->base;
+        s->gone_records += shown;
+        s->gone_tokens += tokens;
+        s->totals.history_bytes = weight;
+        s->arena_live = live;
+        s->arena_head = head;
+        s->base = at;
+        if (weight > most && !hm_drop_oldest(s)) /* the one that stopped the loop is more than an ordinary record */
+            break;
+    }
+}
+
 void hm_pop_newest(hm_store *s)
 {
     hm_record *r = hm_at(s, --s->end);
-    if (r->length) {
-        s->arena_live -= r->length;
-        if (!--s->arena_records)
-            s->arena_head = s->arena_tail = 0;
-        else
-            s->arena_tail = r->offset;
-    }
+    s->arena_live -= r->length;
+    if (r->length)
+        s->arena_tail = r->offset;
     release_host(s, r->host);
     s->totals.dropped_records++;
 }

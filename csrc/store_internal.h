@@ -35,9 +35,8 @@ struct hm_store {
     uint64_t base, start, end;
 
     uint8_t *arena;
-    size_t arena_capacity, arena_head, arena_tail;
-    size_t arena_live;    /* bytes of content */
-    size_t arena_records; /* live records with content; 0 means empty, else tail <= head means wrapped or full */
+    size_t arena_capacity, arena_head, arena_tail; /* tail < head: the contents wrap round */
+    size_t arena_live;                             /* bytes of content */
 
     hm_kept *kept;
     size_t kept_count, kept_capacity, head_count;
@@ -96,6 +95,8 @@ static inline uint64_t hm_prompt_tokens(const hm_store *s, uint64_t fixed)
 /* Drops the oldest history record from the ring; a listed one moves into kept's own memory.
  * Returns false when there is no history, or that move could not get memory: nothing changed then. */
 bool hm_drop_oldest(hm_store *s);
+/* Drops history until it weighs no more than config.history_bytes, or there is none. */
+void hm_drop_history(hm_store *s);
 /* Takes the newest record out of the ring and releases its handle. The caller has unlisted it and fixes the totals. */
 void hm_pop_newest(hm_store *s);
 /* A shown record is out of the prompt (or, with sign -1, no longer counted there). */

@@ -10,10 +10,10 @@ nothing else can run; they only look whether another thread holds it.
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.dict cimport PyDict_Copy
 from cpython.list cimport PyList_New, PyList_SET_ITEM
-from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, PyObject
+from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, Py_XINCREF, PyObject
 from libc.stdint cimport INT64_MAX, UINT32_MAX, UINT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
-from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
+from posix.time cimport clock_gettime, timespec
 
 from harmony_mem.chmem cimport *
 
@@ -21,13 +21,23 @@ import _thread
 
 from .errors import ClosedError, CounterError, HistoryError, LimitError
 
+cdef extern from "<time.h>":
+    int CLOCK_REALTIME_COARSE
+
 cdef extern from "Python.h":
+    int PyDict_Next(object mapping, Py_ssize_t *position, PyObject **key, PyObject **value)
     int PyUnicode_KIND(object text)
     void *PyUnicode_DATA(object text)
     Py_ssize_t PyUnicode_GET_LENGTH(object text)
     Py_ssize_t PyDict_GET_SIZE(object mapping)
     PyObject *PyDict_GetItemWithError(object mapping, object key) except? NULL
     unsigned long PyThread_get_thread_ident()
+    PyObject *PyObject_CallOneArg(object function, object argument)
+    Py_ssize_t PyLong_AsSsize_t(object value) noexcept
+    void PyErr_Clear()
+    void Py_SET_SIZE(object sequence, Py_ssize_t size)
+    ctypedef struct PyListObject:
+        PyObject **ob_item
     int64_t PyLong_AsLongLongAndOverflow(object number, int *overflow)
 
 # Flags and roles as window.* writes them.
@@ -45,6 +55,7 @@ cdef enum:
     COUNT_CALLABLE = 0
     COUNT_ESTIMATE = 1
     COUNT_HALF = 2
+    MAX_LENGTH = 1 << 29  # characters; beyond it a weight is cut to 32 bits
     DICT_WEIGHT = 256  # bytes that a small dict and its str header take beside the characters
 
 
@@ -181,38 +192,53 @@ cdef class WindowCore:
 
         Raises MessageError, OversizeError, IdConflictError, CounterError, LimitError, ClosedError; nothing is stored then.
         """
-        cdef PyObject *role
-        cdef PyObject *content
-        cdef Py_ssize_t tokens
+        cdef PyObject *role = NULL
+        cdef PyObject *content = NULL
+        cdef Py_ssize_t tokens, length
+        cdef int width
         cdef int64_t now
         cdef int overflow = 0
         cdef hm_message m
+        cdef hm_status status
         cdef uint64_t seq
         if (self.plain and id is None and pinned is False and type(message) is dict
                 and PyDict_GET_SIZE(message) == 2 and (time is None or type(time) is int)):
-            role = PyDict_GetItemWithError(message, K_ROLE)
-            content = PyDict_GetItemWithError(message, K_CONTENT)
+            # What is read, counted and kept is the copy: whatever code runs meanwhile has no hold on it.
+            copied = PyDict_Copy(message)
+            find_plain(copied, &role, &content)
             m.role = plain_role(role)
             if m.role != HM_TOOL and content is not NULL and type(<object>content) is str:
-                text = <str>content
-                if not hm_has_surrogate(PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text), PyUnicode_KIND(text)):
-                    tokens = self.count_text(text) + self.per_message
-                    now = self.now() if time is None else PyLong_AsLongLongAndOverflow(time, &overflow)
-                    kept = PyDict_Copy(message)
+                length = PyUnicode_GET_LENGTH(<object>content)
+                width = PyUnicode_KIND(<object>content)
+                if width == 1 or not hm_has_surrogate(PyUnicode_DATA(<object>content), length, width):
+                    if self.counting == COUNT_ESTIMATE:
+                        tokens = <Py_ssize_t>hm_estimate(PyUnicode_DATA(<object>content), length, width)
+                    elif self.counting == COUNT_HALF:
+                        tokens = (length + 9) >> 1
+                    else:
+                        tokens = checked_count(self.counter, <object>content)
+                    tokens += self.per_message
+                    if time is not None:
+                        now = PyLong_AsLongLongAndOverflow(time, &overflow)
+                    elif self.clock is None:
+                        now = system_ms()
+                    else:
+                        now = self.now()
                     # From here on no Python code runs until the store is settled.
                     if (self.store is not NULL and self.open_calls is None and self.guard.free_for_me()
                             and tokens <= <Py_ssize_t>UINT32_MAX and now >= 0):  # -1: too large
                         m.time = now
                         m.bytes = NULL
                         m.length = 0
-                        m.host = <void *>kept
-                        m.weight = <uint32_t>min(PyUnicode_GET_LENGTH(text) * PyUnicode_KIND(text) + DICT_WEIGHT,
-                                                 <Py_ssize_t>UINT32_MAX)
+                        m.host = <void *>copied
+                        m.weight = <uint32_t>(length * width + DICT_WEIGHT) if length < MAX_LENGTH else UINT32_MAX
                         m.tokens = <uint32_t>tokens
                         m.fingerprint = self.fingerprint
                         m.flags = 0
-                        check(hm_store_append(self.store, &m, &seq), "add")
-                        Py_INCREF(kept)
+                        status = hm_store_append(self.store, &m, &seq)
+                        if status != HM_OK:
+                            check(status, "add")
+                        Py_INCREF(copied)
                         hm_store_settle(self.store, &self.policy)
                         if self.trash_count:
                             self.empty_trash()
@@ -236,24 +262,24 @@ cdef class WindowCore:
 
     cdef list list_messages(self, hm_view *view, bint copy):
         """The view's dicts, or None when a repaired call is among them, whose shown form the subclass has."""
-        cdef uint64_t cursor = 0
-        cdef const hm_record *r
-        cdef list out = []
-        # No copy inside the loop: making one may run the garbage collector, and that any code.
-        while True:
-            r = hm_store_next(self.store, view, &cursor)
-            if r is NULL:
-                return [PyDict_Copy(m) for m in out] if copy else out
-            if r.flags & HM_DEAD:
-                return None
-            out.append(<object>r.host)
+        cdef Py_ssize_t i, count
+        cdef PyObject **items
+        cdef list out = PyList_New(<Py_ssize_t>view.most)
+        # No copy before the list is whole: making one may run the garbage collector, and that any code.
+        items = (<PyListObject *>out).ob_item
+        count = <Py_ssize_t>hm_store_hosts(self.store, view, <void **>items)
+        if count < 0:  # SIZE_MAX
+            Py_SET_SIZE(out, 0)
+            return None
+        for i in range(count):
+            Py_XINCREF(items[i])  # takes the pointer as it is; Py_INCREF would hold each dict a second time
+        Py_SET_SIZE(out, count)
+        return [PyDict_Copy(m) for m in out] if copy else out
 
     # ------------------------------------------------------------------------------------------------ for window.py
     cdef int64_t now(self) except? -1:
-        cdef timespec ts
         if self.clock is None:
-            clock_gettime(CLOCK_REALTIME, &ts)
-            return <int64_t>ts.tv_sec * 1000 + ts.tv_nsec // 1000000
+            return system_ms()
         return int(self.clock())
 
     def _now(self):
@@ -437,24 +463,15 @@ cdef class WindowCore:
         """The prompt's messages as one MessagePack array of the stored bytes; None when it needs more than that
         (shortened texts, repaired calls, decoration)."""
         cdef hm_view view
-        cdef uint64_t cursor = 0, count = 0
-        cdef const hm_record *r
-        cdef size_t size
+        cdef size_t count, size
         cdef uint8_t *out
         self.alive()
         view = hm_store_view(self.store, &self.policy)
         if not view.fits or self.decorated:
             return None
-        while True:
-            r = hm_store_next(self.store, &view, &cursor)
-            if r is NULL:
-                break
-            if r.flags & HM_DEAD or r.host is not NULL:
-                return None
-            count += 1
-        if count > UINT32_MAX:
+        count = hm_store_packed(self.store, &view, &size)
+        if count > UINT32_MAX:  # SIZE_MAX included: a repaired call
             return None
-        size = hm_store_gather_size(self.store, &view)
         packed = PyBytes_FromStringAndSize(NULL, <Py_ssize_t>size + 5)
         out = <uint8_t *>PyBytes_AS_STRING(packed)
         out[0] = 0xDD  # array 32
@@ -482,7 +499,31 @@ cdef void release_host(void *context, void *host) noexcept:
     self.trash_count += 1
 
 
-cdef hm_role plain_role(PyObject *role):
+cdef inline int find_plain(message, PyObject **role, PyObject **content) except -1:
+    """The values of the two keys of a plain message: by identity where the keys are interned, else by looking them up."""
+    cdef Py_ssize_t at = 0
+    cdef PyObject *key
+    cdef PyObject *value
+    while PyDict_Next(message, &at, &key, &value):
+        if key is <PyObject *>K_ROLE:
+            role[0] = value
+        elif key is <PyObject *>K_CONTENT:
+            content[0] = value
+        else:
+            role[0] = PyDict_GetItemWithError(message, K_ROLE)
+            content[0] = PyDict_GetItemWithError(message, K_CONTENT)
+            break
+    return 0
+
+
+cdef inline int64_t system_ms() noexcept:
+    """ms since epoch. The coarse clock costs a fifth of the fine one and lags by one tick of the kernel, 1 to 10 ms."""
+    cdef timespec ts
+    clock_gettime(CLOCK_REALTIME_COARSE, &ts)
+    return <int64_t>ts.tv_sec * 1000 + <int64_t>(<uint32_t>ts.tv_nsec / <uint32_t>1000000)
+
+
+cdef inline hm_role plain_role(PyObject *role) noexcept:
     """The role of a plain message; HM_TOOL for everything that is not plain, results included."""
     if role is <PyObject *>R_USER:
         return HM_USER
@@ -494,10 +535,35 @@ cdef hm_role plain_role(PyObject *role):
 
 
 cdef Py_ssize_t checked_count(counter, str text) except -1:
+    """counter(text). The error paths are apart, so that nothing is set up for them where a plain int comes back."""
+    cdef PyObject *raw = PyObject_CallOneArg(counter, text)
+    cdef Py_ssize_t count
+    if raw is NULL:
+        counter_raised(counter)
+    got = <object>raw
+    Py_DECREF(got)
+    if type(got) is int:
+        count = PyLong_AsSsize_t(got)
+        if 0 <= count <= INT64_MAX // 4:
+            return count
+        PyErr_Clear()  # larger than 64 bits
+    return odd_count(counter, got)
+
+
+cdef int pending_error() except -1:
+    return -1  # the error is the one that the failed call has set
+
+
+cdef int counter_raised(counter) except -1:
     try:
-        got = counter(text)
+        pending_error()
     except Exception as error:
         raise CounterError(f"the token counter {name_of(counter)} raised {type(error).__name__}: {error}") from error
+    return 0
+
+
+cdef Py_ssize_t odd_count(counter, got) except -1:
+    """A count that is no plain int in range: what has __index__ may still be one."""
     if type(got) is not int:
         try:
             got = got.__index__()

@@ -72,6 +72,7 @@ cdef extern from "hmem.h" nogil:
         uint64_t first
         uint64_t without
         uint64_t tokens
+        size_t most
         bint fits
 
     ctypedef struct hm_totals:
@@ -98,11 +99,12 @@ cdef extern from "hmem.h" nogil:
     uint64_t hm_store_settle(hm_store *store, const hm_policy *policy)
     void hm_store_refill(hm_store *store, const hm_policy *policy)
     hm_view hm_store_view(const hm_store *store, const hm_policy *policy)
+    size_t hm_store_hosts(const hm_store *store, const hm_view *view, void **out)
     const hm_record *hm_store_next(const hm_store *store, const hm_view *view, uint64_t *cursor)
     const hm_record *hm_store_find(const hm_store *store, uint64_t seq)
     const hm_record *hm_store_from(const hm_store *store, uint64_t seq)
     const uint8_t *hm_store_bytes(const hm_store *store, const hm_record *record)
-    size_t hm_store_gather_size(const hm_store *store, const hm_view *view)
+    size_t hm_store_packed(const hm_store *store, const hm_view *view, size_t *bytes)
     void hm_store_gather(const hm_store *store, const hm_view *view, uint8_t *out)
     hm_status hm_store_set_cost(hm_store *store, uint64_t seq, uint32_t tokens, uint32_t fingerprint, unsigned flags)
     hm_status hm_store_pin(hm_store *store, uint64_t seq, bint pinned)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     Message = dict[str, Any]
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     Codec = tuple[Callable[[Message], bytes], Callable[[bytes], Message]]
     """(pack, unpack): how a memory keeps messages as bytes instead of as dicts."""
 
-__all__ = ["Part", "Prompt"]
+__all__ = ["Item", "Part", "Prompt", "Source", "Summary"]
 
 
 class Part:
@@ -85,3 +85,61 @@ class Prompt:
         return (
             f"<Prompt: {len(self.messages)} messages, {self.token_count} tokens{'' if self.exact else ' (estimated)'}>"
         )
+
+
+class Source:
+    """One message as a summariser or an index gets it: its seq, its time (ms since epoch, UTC), and the message itself,
+    a copy that may be changed at will."""
+
+    __slots__ = ("message", "seq", "time")
+
+    def __init__(self, seq: int, time: int, message: Message) -> None:
+        self.seq = seq
+        self.time = time
+        self.message = message
+
+
+class Item:
+    """One statement of a summary and the messages that it rests on."""
+
+    __slots__ = ("source_seqs", "text")
+
+    def __init__(self, text: str, source_seqs: Iterable[int]) -> None:
+        self.text = text
+        self.source_seqs = tuple(source_seqs)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Item):
+            return NotImplemented
+        return self.text == other.text and self.source_seqs == other.source_seqs
+
+    def __hash__(self) -> int:
+        return hash((self.text, self.source_seqs))
+
+    def __repr__(self) -> str:
+        return f"<Item {self.text!r} of {list(self.source_seqs)}>"
+
+
+class Summary:
+    """What a stretch of conversation comes down to: items in order of their sources, and keywords to find it by."""
+
+    __slots__ = ("items", "keywords")
+
+    def __init__(self, items: Iterable[Item], keywords: Iterable[str] = ()) -> None:
+        self.items = list(items)
+        self.keywords = list(keywords)
+
+    @property
+    def text(self) -> str:
+        """One line an item."""
+        return "\n".join(item.text for item in self.items)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Summary):
+            return NotImplemented
+        return self.items == other.items and self.keywords == other.keywords
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<Summary: {len(self.items)} items>"

@@ -130,6 +130,23 @@ static void test_head(void)
     close_bench(&b);
 }
 
+/* A system record is in the head only where nothing came before it, not even something hidden that was dropped. */
+static void test_head_behind_what_was_dropped(void)
+{
+    OPEN(b, 0);
+    PUT(b, HM_SYSTEM, 7, 5, 0);
+    PUT(b, HM_TOOL, 0, 5, HM_HIDDEN);
+    const hm_policy p = marks(6, 0);
+    (void)hm_store_settle(b.store, &p);
+    CHECK(!hm_store_find(b.store, 2)); /* the head alone is above the mark: all else has left */
+    PUT(b, HM_SYSTEM, 7, 5, 0);
+    CHECK(totals_of(b.store).head_records == 1 && !(hm_store_find(b.store, 3)->flags & HM_HEAD));
+    CHECK(hm_store_rewind(b.store, 1) == HM_OK);
+    PUT(b, HM_SYSTEM, 7, 5, 0);
+    CHECK(totals_of(b.store).head_records == 2);
+    close_bench(&b);
+}
+
 static void test_before_the_first_user(void)
 {
     OPEN(b, 1 << 20);
@@ -346,6 +363,7 @@ int main(void)
     test_open();
     test_refused_appends();
     test_head();
+    test_head_behind_what_was_dropped();
     test_before_the_first_user();
     test_settle();
     test_counts_as_marks();

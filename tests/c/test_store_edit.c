@@ -86,6 +86,23 @@ static void test_pin_of_what_is_torn(void)
     close_bench(&b);
 }
 
+/* The rest of a torn group is not taken for a part of the record that stands apart before it. */
+static void test_pin_before_what_is_torn(void)
+{
+    OPEN(b, 100);
+    PUT(b, HM_USER, 1, 0, 0);
+    PUT(b, HM_ASSISTANT, 1, 0, 0);
+    PUT(b, HM_TOOL, 1, 0, HM_JOIN);
+    PUT(b, HM_ASSISTANT, 1, 0, 0);
+    const hm_policy p = marks(2, 0);
+    CHECK(hm_store_settle(b.store, &p) == 2 && totals_of(b.store).first_seq == 3);
+    PROMPT(b, "1 4");
+    CHECK(hm_store_pin(b.store, 1, true) == HM_OK);
+    PROMPT(b, "1 4");
+    CHECK(hm_store_find(b.store, 3)->flags == HM_JOIN && totals_of(b.store).pinned_tokens == 1);
+    close_bench(&b);
+}
+
 /* A group that costs nothing is counted like any other. */
 static void test_unpin_of_no_cost(void)
 {
@@ -182,6 +199,7 @@ int main(void)
     test_pins();
     test_pinned_group_in_two_places();
     test_pin_of_what_is_torn();
+    test_pin_before_what_is_torn();
     test_unpin_of_no_cost();
     test_rewind();
     test_rewind_into_what_was_dropped();
