@@ -305,7 +305,8 @@ __attribute__((noinline, cold)) static hm_status append_other(hm_store *s, const
     if (hidden)
         r.flags = HM_HIDDEN;
     hm_status status;
-    if (m->role == HM_SYSTEM && !hidden && s->base == s->end && s->kept_count == s->head_count) {
+    if (m->role == HM_SYSTEM && !hidden && s->base == s->end && s->kept_count == s->head_count &&
+        !s->first_dropped_seq) {
         r.flags = HM_PINNED;
         status = append_head(s, &r, m);
         if (status != HM_OK)
