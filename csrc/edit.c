@@ -76,12 +76,14 @@ void hm_refresh_turn_pins(hm_store *s)
  * *first is no opener when the begin of the group has left memory. */
 static void group_range(hm_store *s, const hm_record *found, size_t *first, size_t *last)
 {
-    const size_t owned = owned_count(s), count = owned + (size_t)(s->end - s->base);
+    const size_t owned = owned_count(s);
     const size_t at = found->where == HM_OWNED
                           ? (size_t)((const hm_kept *)(const void *)found - s->kept) - s->head_count
                           : owned + (size_t)(hm_position_after(s, found->seq) - 1 - s->base);
-    /* Only a pinned group can lie in both places; what is owned before the ring is another group's otherwise. */
-    const size_t least = at >= owned && !hm_is_pinned(found) ? owned : 0;
+    /* Only a pinned group can lie in both places; else what is on the other side is another group's. */
+    const bool pinned = (found->flags & HM_PINNED) != 0;
+    const size_t least = at >= owned && !pinned ? owned : 0;
+    const size_t count = at < owned && !pinned ? owned : owned + (size_t)(s->end - s->base);
     *first = at;
     while (*first > least && !hm_opens_group(nth(s, owned, *first)))
         --*first;
@@ -132,6 +134,23 @@ hm_status hm_store_pin(hm_store *s, uint64_t seq, bool pinned)
         found = find(s, seq); /* kept may have moved */
     }
     hm_pin_group(s, found, pinned);
+    return HM_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------ advance */
+
+hm_status hm_store_advance(hm_store *s, uint64_t seq)
+{
+    const uint64_t after = hm_position_after(s, seq);
+    if (after == s->base || hm_at(s, after - 1)->seq != seq || after - 1 < s->start)
+        return HM_ENOENT;
+    if (s->newest_pos == HM_NONE || after - 1 > s->newest_pos || !hm_opens_group(hm_at(s, after - 1)))
+        return HM_EINVAL;
+    const uint64_t start = after - 1;
+    if (start == s->start)
+        return HM_OK;
+    hm_advance_start(s, start);
+    hm_at(s, s->end - 1)->start_seq = seq;
     return HM_OK;
 }
 

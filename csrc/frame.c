@@ -105,6 +105,18 @@ static void lower_stable(hm_store *s, uint64_t tokens)
         s->stable_tokens = tokens;
 }
 
+/* The user record that has to stand apart for a window that starts here, or 0. */
+static uint64_t partial_of(const hm_store *s, uint64_t start)
+{
+    while (start != s->end && !hm_shown(hm_at(s, start)))
+        start++;
+    if (start == s->end)
+        return 0;
+    const hm_record *r = hm_at(s, start);
+    const uint64_t user = r->in_turn ? r->seq - r->turn : 0;
+    return user == r->seq || user == s->anchor_seq ? 0 : user;
+}
+
 /* An owned entry leaves the prompt, and memory with it. */
 static void let_go(hm_store *s, hm_kept *entry)
 {
@@ -139,10 +151,12 @@ static void drop_partial(hm_store *s)
     s->kept_count--;
 }
 
-void hm_move_start(hm_store *s, uint64_t start)
+/* `partial`: the user record that has to stand apart for a window that starts at `start`, or 0. */
+static void move_start(hm_store *s, uint64_t start, uint64_t partial)
 {
     if (s->partial_seq && s->start != start)
         drop_partial(s);
+    s->partial_seq = partial;
     bool same = true; /* everything passed so far stays in the prompt, in its place */
     for (; s->start != start; s->start++) {
         hm_record *r = hm_at(s, s->start);
@@ -150,7 +164,7 @@ void hm_move_start(hm_store *s, uint64_t start)
         if (hm_shown(r)) {
             s->totals.window_tokens -= r->tokens;
             s->totals.window_records--;
-            if (r->role == HM_USER && r->seq != s->anchor_seq)
+            if (r->role == HM_USER && r->seq != s->anchor_seq && r->seq != s->partial_seq)
                 s->totals.turns--;
         }
         if (hm_protected(s, r)) {
@@ -172,6 +186,16 @@ void hm_move_start(hm_store *s, uint64_t start)
     }
 }
 
+void hm_move_start(hm_store *s, uint64_t start)
+{
+    move_start(s, start, 0); /* eviction takes older turns whole: nothing is cut but the anchor's turn */
+}
+
+void hm_advance_start(hm_store *s, uint64_t start)
+{
+    move_start(s, start, partial_of(s, start));
+}
+
 void hm_demote_anchor(hm_store *s)
 {
     if (!s->anchor_seq || (s->anchor_pos != HM_NONE && s->anchor_pos >= s->start))
@@ -179,18 +203,6 @@ void hm_demote_anchor(hm_store *s)
     s->partial_seq = s->anchor_seq;
     if (!s->totals.window_records)
         drop_partial(s); /* all that the window holds of its turn is hidden */
-}
-
-/* The user record that has to stand apart for a window that starts here, or 0. */
-static uint64_t partial_of(const hm_store *s, uint64_t start)
-{
-    while (start != s->end && !hm_shown(hm_at(s, start)))
-        start++;
-    if (start == s->end)
-        return 0;
-    const hm_record *r = hm_at(s, start);
-    const uint64_t user = r->in_turn ? r->seq - r->turn : 0;
-    return user == r->seq || user == s->anchor_seq ? 0 : user;
 }
 
 void hm_reframe(hm_store *s, uint64_t start)
@@ -291,7 +303,7 @@ static bool evict_turns(hm_store *s, const hm_policy *p)
         const hm_record *r = hm_at(s, at);
         l.turns -= hm_opens_turn(r);
         do {
-            l.tokens -= r->tokens; /* a hidden record costs 0 */
+            l.tokens -= hm_shown(r) ? r->tokens : 0;
             l.messages -= hm_shown(r);
             weight += (uint64_t)r->length + r->weight;
             r = hm_at(s, ++at);
@@ -492,6 +504,13 @@ void hm_store_gather(const hm_store *s, const hm_view *view, uint8_t *out)
     }
     if (to != from)
         memcpy(out, s->arena + from, to - from);
+}
+
+bool hm_store_exceeds(const hm_store *s, const hm_notice *n)
+{
+    const hm_totals *t = &s->totals;
+    return t->kept_tokens + t->window_tokens - t->pinned_tokens > n->recent_tokens || t->messages > n->recent_messages ||
+           t->evicted_records >= n->evicted_records;
 }
 
 void hm_store_totals(const hm_store *s, hm_totals *out)

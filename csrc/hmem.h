@@ -163,6 +163,21 @@ uint64_t hm_store_settle(hm_store *store, const hm_policy *policy);
  * high - overlap (and the other marks), then settles. For a budget that grew. Never fails. */
 void hm_store_refill(hm_store *store, const hm_policy *policy);
 
+/* Moves the window's start forward to the record `seq`, which opens a group of the window: what stands before it has been
+ * condensed elsewhere and leaves as by eviction; pinned groups, the anchor, and the user record of a turn that is cut stay.
+ * fails: HM_ENOENT (not in the window), HM_EINVAL (opens no group, or lies behind the newest group's begin); unchanged. */
+hm_status hm_store_advance(hm_store *store, uint64_t seq);
+
+/* Records from `seq` on are not dropped for history_bytes (at the byte limit they still are); 0 = none are held. */
+void hm_store_hold(hm_store *store, uint64_t seq);
+
+/* When hm_store_exceeds says yes: the recent part (kept and window, pinned records apart) is above a limit, or so many
+ * records have been evicted since the store was made. UINT64_MAX = never. */
+typedef struct hm_notice {
+    uint64_t recent_tokens, recent_messages, evicted_records;
+} hm_notice;
+bool hm_store_exceeds(const hm_store *store, const hm_notice *notice);
+
 /* Plans a prompt for another budget without changing anything. */
 hm_view hm_store_view(const hm_store *store, const hm_policy *policy);
 

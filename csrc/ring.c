@@ -52,6 +52,7 @@ hm_status hm_store_open(const hm_store_config *config, hm_store **out)
     s->config = *config;
     s->anchor_pos = HM_NONE;
     s->newest_pos = HM_NONE;
+    s->hold_seq = HM_NONE;
     s->totals.bytes = sizeof *s;
     *out = s;
     return HM_OK;
@@ -475,7 +476,7 @@ void hm_drop_history(hm_store *s)
 {
     const uint64_t most = s->config.history_bytes;
     void (*const release)(void *, void *) = s->config.release;
-    while (s->totals.history_bytes > most && s->base != s->start) {
+    while (s->totals.history_bytes > most && s->base != s->start && hm_at(s, s->base)->seq < s->hold_seq) {
         uint64_t at = s->base, weight = s->totals.history_bytes;
         uint64_t tokens = 0, shown = 0;
         size_t live = s->arena_live, head = s->arena_head;
@@ -483,11 +484,11 @@ void hm_drop_history(hm_store *s)
             s->first_dropped_seq = hm_at(s, at)->seq;
         while (weight > most && at != s->start) {
             const hm_record *r = hm_at(s, at);
-            if (r->where != HM_IN_RING || hm_is_pinned(r))
+            if (r->where != HM_IN_RING || hm_is_pinned(r) || r->seq >= s->hold_seq)
                 break;
             if (r->host && release)
                 release(s->config.release_context, r->host);
-            tokens += r->tokens; /* a hidden record costs 0 */
+            tokens += hm_shown(r) ? r->tokens : 0;
             shown += hm_shown(r);
             weight -= hm_weight(r);
             live -= r->length;
@@ -501,7 +502,7 @@ void hm_drop_history(hm_store *s)
         s->arena_live = live;
         s->arena_head = head;
         s->base = at;
-        if (weight > most && !hm_drop_oldest(s)) /* the one that stopped the loop is more than an ordinary record */
+        if (weight > most && at != s->start && hm_at(s, at)->seq < s->hold_seq && !hm_drop_oldest(s)) /* the one that stopped the loop is more than an ordinary record */
             break;
     }
 }
@@ -598,6 +599,8 @@ hm_status hm_store_trim(hm_store *s)
     }
     return status;
 }
+
+void hm_store_hold(hm_store *s, uint64_t seq) { s->hold_seq = seq ? seq : HM_NONE; }
 
 void hm_store_set_limits(hm_store *s, size_t limit_bytes, size_t history_bytes)
 {

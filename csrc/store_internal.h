@@ -43,6 +43,7 @@ struct hm_store {
     size_t protected_in_ring; /* ring records flagged HM_PINNED or HM_TURN_PINNED: room for them is reserved in kept */
 
     uint64_t last_seq;
+    uint64_t hold_seq;          /* records from here on are not dropped for history_bytes; HM_NONE = all may be */
     uint64_t first_dropped_seq; /* oldest record that left memory and is not part of the head; 0 = none */
     uint64_t anchor_seq, anchor_pos; /* anchor_pos is HM_NONE when there is none or it is owned by kept */
     uint64_t partial_seq;            /* user record of the window's first turn when the window starts inside that (older)
@@ -123,6 +124,8 @@ void hm_reframe(hm_store *s, uint64_t start);
 /* Moves the window's start forward to `start`: what is protected is listed in kept, the rest becomes history.
  * O(1) for each record passed; room in kept is reserved. */
 void hm_move_start(hm_store *s, uint64_t start);
+/* The same for a start inside an older turn, whose user record then stands apart. */
+void hm_advance_start(hm_store *s, uint64_t start);
 /* The anchor of the session is about to be replaced: where it stands apart, what the window holds of its turn keeps it. */
 void hm_demote_anchor(hm_store *s);
 /* edit.c */

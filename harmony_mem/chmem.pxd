@@ -98,6 +98,12 @@ cdef extern from "hmem.h" nogil:
     hm_status hm_store_append(hm_store *store, const hm_message *message, uint64_t *seq)
     uint64_t hm_store_settle(hm_store *store, const hm_policy *policy)
     void hm_store_refill(hm_store *store, const hm_policy *policy)
+    hm_status hm_store_advance(hm_store *store, uint64_t seq)
+    void hm_store_hold(hm_store *store, uint64_t seq)
+
+    ctypedef struct hm_notice:
+        uint64_t recent_tokens, recent_messages, evicted_records
+    bint hm_store_exceeds(const hm_store *store, const hm_notice *notice)
     hm_view hm_store_view(const hm_store *store, const hm_policy *policy)
     size_t hm_store_hosts(const hm_store *store, const hm_view *view, void **out)
     const hm_record *hm_store_next(const hm_store *store, const hm_view *view, uint64_t *cursor)

@@ -50,7 +50,7 @@ COUNT: Kind = (lambda v: type(v) is int and 0 <= v <= _MAX, "an integer of at le
 TIME: Kind = (lambda v: type(v) is int and 0 <= v <= _MAX, "milliseconds since 1970, an integer of at least 0")
 MAP: Kind = (lambda v: type(v) is dict, "a map")
 LIST: Kind = (lambda v: type(v) is list, "a list")
-STYLE: Kind = (lambda v: v in _STYLES if type(v) is str else False, '"plain" or "chatml"')
+STYLE: Kind = (lambda v: v in _STYLES, '"plain" or "chatml"')
 
 _TYPE_NAMES = {
     str: "a text",

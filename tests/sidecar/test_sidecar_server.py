@@ -243,6 +243,18 @@ def test_in_flight_limit(start: Start) -> None:
     first = next(index for index, error in enumerate(errors) if error)
     assert 10 <= first <= 20
     assert {error and error["code"] for error in errors[first:]} == {"in_flight_limit"}
+    # Answers that were taken count no more: all of them, or the first few.
+    assert raw.call("ping", {}) == {}
+    for _ in range(13):
+        raw.send_request("messages", WHO)
+    time.sleep(0.3)
+    for _ in range(9):
+        assert raw.read()[2] is None
+    time.sleep(0.3)
+    number = raw.send_request("ping", {})
+    for _ in range(4):
+        assert raw.read()[2] is None
+    assert raw.read() == [1, number, None, {}]
     # And a client that takes its answers is never refused, however much it sends at once.
     other.send(b"".join(struct.pack(">I", 9) + msgpack.packb([0, n % 128, "ping", {}]) for n in range(5000)))
     assert [other.read()[2] for _ in range(5000)] == [None] * 5000
