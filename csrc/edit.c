@@ -28,6 +28,15 @@ static void change_cost(hm_store *s, hm_record *r, uint32_t tokens)
         s->stable_tokens = same;
 }
 
+/* A record was hidden or is shown again: another group may be the newest shown one. */
+static void refresh_newest(hm_store *s)
+{
+    uint64_t p = s->end;
+    while (p != s->base && !hm_opens_group(hm_at(s, p - 1)))
+        p--;
+    s->newest_pos = p != s->base ? p - 1 : HM_NONE;
+}
+
 hm_status hm_store_set_cost(hm_store *s, uint64_t seq, uint32_t tokens, uint32_t fingerprint, unsigned flags)
 {
     hm_record *r = find(s, seq);
@@ -35,13 +44,19 @@ hm_status hm_store_set_cost(hm_store *s, uint64_t seq, uint32_t tokens, uint32_t
         return HM_ENOENT;
     const unsigned settable = HM_DEAD | HM_HIDDEN;
     const bool flips = ((r->flags ^ flags) & HM_HIDDEN) != 0;
+    /* A window that starts inside a turn needs the user record of that turn before it. */
+    if (flips && !(flags & HM_HIDDEN) && r->in_turn && r->where == HM_IN_RING && s->start != s->end &&
+        r->seq >= hm_at(s, s->start)->seq && !find(s, r->seq - r->turn))
+        return HM_ENOENT;
     if (!flips && hm_shown(r))
         change_cost(s, r, tokens);
     r->tokens = tokens;
     r->fingerprint = fingerprint;
     r->flags = (uint8_t)((r->flags & ~settable) | (flags & settable));
-    if (flips)
+    if (flips) {
+        refresh_newest(s);
         hm_reframe(s, s->start);
+    }
     return HM_OK;
 }
 

@@ -233,8 +233,10 @@ void hm_reframe(hm_store *s, uint64_t start)
             t->head_records++;
             continue;
         }
+        if (!hm_shown(r))
+            continue;
         t->kept_tokens += tokens;
-        t->kept_records += hm_shown(r);
+        t->kept_records++;
         if (r->seq == s->anchor_seq || r->seq == s->partial_seq)
             t->turns++;
         if (hm_is_pinned(r))

@@ -140,7 +140,7 @@ typedef struct hm_totals {
 } hm_totals;
 
 /* Makes an empty store.
- * owns: the caller, until hm_store_close. fails: HM_ENOMEM, HM_EINVAL (no allocator); *out is NULL then. */
+ * owns: the caller, until hm_store_close. fails: HM_ENOMEM, HM_EINVAL (no allocator), HM_ELIMIT; *out is NULL then. */
 hm_status hm_store_open(const hm_store_config *config, hm_store **out);
 
 /* Releases every handle and all memory. NULL is allowed. */
@@ -156,7 +156,8 @@ hm_status hm_store_append(hm_store *store, const hm_message *message, uint64_t *
 
 /* Evicts down to the low mark when the prompt is above the high mark: older turns first, each whole, then the oldest
  * groups of the newest turn; the anchor and the newest group stay. Then drops history beyond history_bytes.
- * Returns the number of shown records that left the window. O(1) each; never allocates and never fails. */
+ * Returns the number of shown records that left the window. O(1) each; never fails, and allocates only to copy what stands
+ * apart out of history that is dropped. */
 uint64_t hm_store_settle(hm_store *store, const hm_policy *policy);
 
 /* Extends the window backwards over what is still in memory, whole turns, while the prompt stays within
@@ -206,11 +207,12 @@ size_t hm_store_gather_size(const hm_store *store, const hm_view *view);
 void hm_store_gather(const hm_store *store, const hm_view *view, uint8_t *out);
 
 /* Gives a record another cost and sets or clears HM_DEAD and HM_HIDDEN (flags outside these are ignored).
- * fails: HM_ENOENT. */
+ * fails: HM_ENOENT, also when the user record that would have to stand before a record shown again has left memory. */
 hm_status hm_store_set_cost(hm_store *store, uint64_t seq, uint32_t tokens, uint32_t fingerprint, unsigned flags);
 
 /* Pins or unpins the group of a record, and with it the user record of its turn. Unpinning what is older than the
- * window evicts it. fails: HM_ENOENT, HM_EINVAL (head record), HM_ENOMEM; unchanged. */
+ * window evicts it. fails: HM_ENOENT (also when a part of what would stay has left memory), HM_EINVAL (head record),
+ * HM_ENOMEM, HM_ELIMIT; unchanged. */
 hm_status hm_store_pin(hm_store *store, uint64_t seq, bool pinned);
 
 /* Sets aside every record with a seq greater than `after_seq`; the window goes back to where it stood then, as far as

@@ -142,6 +142,9 @@ cdef class WindowCore:
     cdef public bint plain      # nothing asks for the slow path: no packing, no refusal of oversize messages
     cdef public bint decorated  # prompts carry more than the store's records: messages() is the subclass's
     cdef public object open_calls  # ids of calls that wait for a result: list of str, or None
+    cdef hm_notice notice       # when to call _noticed after an add
+    cdef bint watching
+    cdef int64_t quiet_until    # ms since epoch by the system's clock: not before
     cdef PyObject **trash       # handles that the store let go; released once it is consistent again
     cdef size_t trash_count, trash_capacity
 
@@ -242,8 +245,15 @@ cdef class WindowCore:
                         hm_store_settle(self.store, &self.policy)
                         if self.trash_count:
                             self.empty_trash()
+                        if self.watching:
+                            self.look()
                         return seq
         return self._add(message, id, time, pinned)
+
+    cdef int look(self) except -1:
+        if hm_store_exceeds(self.store, &self.notice) and (self.clock is not None or system_ms() >= self.quiet_until):
+            self._noticed()
+        return 0
 
     def messages(self, query=None, *, fixed_tokens=None, copy=True):
         """The prompt as a list of OpenAI-format dicts, ready to send, within the budget. Asking changes nothing.
@@ -338,6 +348,28 @@ cdef class WindowCore:
         self.alive()
         hm_store_settle(self.store, &self.policy)
         self.empty_trash()
+
+    def _watch(self, recent_tokens, recent_messages, evicted, int64_t quiet_until):
+        """Calls _noticed() after an add that passes one of these limits; None = no limit, all None = never."""
+        self.notice.recent_tokens = UINT64_MAX if recent_tokens is None else recent_tokens
+        self.notice.recent_messages = UINT64_MAX if recent_messages is None else recent_messages
+        self.notice.evicted_records = UINT64_MAX if evicted is None else evicted
+        self.quiet_until = quiet_until
+        self.watching = not (recent_tokens is None and recent_messages is None and evicted is None)
+
+    def _look(self):
+        if self.watching and self.store is not NULL:
+            self.look()
+
+    def _advance(self, uint64_t seq):
+        self.alive()
+        check(hm_store_advance(self.store, seq), f"message {seq}")
+        hm_store_settle(self.store, &self.policy)
+        self.empty_trash()
+
+    def _hold(self, uint64_t seq):
+        self.alive()
+        hm_store_hold(self.store, seq)
 
     def _refill(self):
         self.alive()
@@ -437,14 +469,14 @@ cdef class WindowCore:
         cdef const hm_record *r = hm_store_find(self.store, seq)
         return None if r is NULL else self.entry(r)
 
-    def _from(self, uint64_t seq):
-        """Entries of all messages in the ring from `seq` on, hidden ones included."""
+    def _from(self, uint64_t seq, uint64_t before=UINT64_MAX):
+        """Entries of all messages in the ring from `seq` on, those from `before` on left out, hidden ones included."""
         cdef const hm_record *r
         self.alive()
         out = []
         while True:
             r = hm_store_from(self.store, seq)
-            if r is NULL:
+            if r is NULL or r.seq >= before:
                 return out
             out.append(self.entry(r))
             seq = r.seq + 1

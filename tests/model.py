@@ -19,6 +19,7 @@ class Record:
         self.pinned = False
         self.head = False
         self.joins = False
+        self.retired = False  # a call without all its results, and something came after it
         self.user = 0  # seq of the user message of its turn, 0 before the first one
 
     @property
@@ -194,6 +195,7 @@ class Model:
 
     def _retire(self) -> None:
         newest = self.newest()
+        newest.retired = True
         answered = [g.message["tool_call_id"] for g in self.group(newest)[1:]]
         calls = []
         for call in newest.message["tool_calls"]:
@@ -205,11 +207,10 @@ class Model:
 
     def rewind(self, after: int) -> None:
         self.records = [r for r in self.records if r.seq <= after]
-        newest = self.newest()
-        if newest is None:
-            dead = [r for r in self.records if r.shown is None and not r.joins and r.message.get("tool_calls")]
-            newest = dead[-1] if dead else None
-        last = next((r for r in reversed(self.records) if r.shown is not None and not r.head), None)
+        # A call that was given up and now stands at the end again is open again.
+        last = next((r for r in reversed(self.records) if not r.head and (r.shown is not None or r.retired)), None)
+        if last is not None and last.retired:
+            last.shown = last.message
         self.start = len([r for r in self.records if r.head])
         if last is not None:
             seq = self.starts[last.seq]

@@ -33,7 +33,8 @@ class Memory(Window):
     own_options: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
-        ARCHITECTURES[cls.architecture] = cls
+        if cls.architecture:
+            ARCHITECTURES[cls.architecture] = cls
 
     def __init__(self, *, codec: Codec | None = None, **options: Any) -> None:
         super().__init__()
@@ -45,6 +46,10 @@ class Memory(Window):
         self._apply(type(self), options)
 
     # ------------------------------------------------------------------------------------------------ options
+    @classmethod
+    def check_options(cls, options: dict[str, Any]) -> None:
+        """Raises OptionError for what only this architecture can judge."""
+
     def marks(self, options: dict[str, Any], budget: int) -> tuple[int, int | None, int | None]:
         """(overlap_tokens, max_messages, max_turns) of this architecture."""
         raise NotImplementedError
@@ -67,6 +72,7 @@ class Memory(Window):
         # An option of another architecture, given before, waits until that one is configured again.
         merged = {**{k: v for k, v in self._given.items() if k in known}, **given}
         options = option_table.resolve(cls.architecture, cls.own_options, merged)
+        cls.check_options(options)
         budget = options["max_tokens"] - options["reserve_tokens"]
         before = getattr(self, "_counter", None), self._overhead, self._part_tokens
         same_counter = self._options.get("counter") == options["counter"] and before[0] is not None
@@ -80,19 +86,40 @@ class Memory(Window):
             except Exception:
                 self._use_counter(*before)
                 raise
+        if cls is not type(self):
+            self._leave()
+            self.__class__ = cls
         self._given = {**self._given, **given}
         self._options = options
-        self.__class__ = cls
         self._budget = budget
         self._fixed_tokens = options["fixed_tokens"]
         self._refuse_oversize = options["oversize"] == "refuse"
         self._pin_all_system = options["pin_system"] == "all"
         self._set_clock(options["clock"])
         self._set_limits(options["limit_bytes"], options["history_bytes"])
-        overlap, max_messages, max_turns = self.marks(options, budget)
-        self._set_policy(budget, overlap, overhead.prompt + self._fixed_tokens, max_messages, max_turns)
         self.plain = self._codec is None and not self._refuse_oversize and not self._pin_all_system
+        self._set_marks()
+        self._enter(options)
         self._refill()
+
+    def _set_marks(self) -> None:
+        """The window's marks, from the options and from what the memory itself puts into the head."""
+        overlap, max_messages, max_turns = self.marks(self._options, self._budget)
+        fixed = self._overhead.prompt + self._fixed_tokens + self._generated
+        self._set_policy(self._window_budget(), overlap, fixed, max_messages, max_turns)
+
+    def _window_budget(self) -> int:
+        """What head and window may cost together when messages are evicted."""
+        return self._budget
+
+    def _enter(self, options: dict[str, Any]) -> None:
+        """The architecture takes over, or its options changed."""
+
+    def _leave(self) -> None:
+        """Another architecture takes over."""
+
+    def _noticed(self) -> None:
+        """An add has passed one of the limits that were given to _watch."""
 
     def _use_counter(self, counter: Any, overhead: Any, part_tokens: int) -> None:
         self._counter, self._overhead, self._part_tokens = counter, overhead, part_tokens
@@ -106,14 +133,14 @@ class Memory(Window):
         """
         _check_call(query, fixed_tokens)
         with self.guard:
-            view = self.compose(fixed_tokens)
+            view = self.compose(fixed_tokens, query)
             return Prompt([dict(m) for m in view.messages], view.tokens, self._counter.exact, self.account(view))
 
     def _messages(self, query: str | None, fixed_tokens: int | None, copy: bool) -> list[Message]:
         """What messages() does when the prompt is not plain."""
         _check_call(query, fixed_tokens)
         with self.guard:
-            found = self.compose(fixed_tokens).messages
+            found = self.compose(fixed_tokens, query).messages
             return [dict(m) for m in found] if copy else found
 
     def build_prompt(self, style: str = "plain", query: str | None = None, *, fixed_tokens: int | None = None) -> str:
@@ -133,7 +160,7 @@ class Memory(Window):
             if packed is not None:  # a copy of spans, nothing is unpacked
                 view = self.outline()
             else:
-                view = self.compose(fixed_tokens)
+                view = self.compose(fixed_tokens, query)
                 pack = self._codec[0]
                 packed = b"\xdd" + len(view.messages).to_bytes(4, "big") + b"".join(map(pack, view.messages))
             return packed, view.tokens, self._counter.exact, self.account(view)

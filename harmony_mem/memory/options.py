@@ -33,7 +33,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "assistant": {"max_tokens": 8192, "reserve_tokens": 1024},
 }
 
-_CHOICES = {"overhead": tuple(OVERHEADS), "oversize": ("split", "refuse"), "pin_system": ("leading", "all")}
+_CHOICES = {"overhead": tuple(OVERHEADS), "oversize": ("split", "refuse"), "pin_system": ("leading", "all"), "summary_placement": ("own", "merged")}
 _LEAST = {
     "max_tokens": 1,
     "reserve_tokens": 0,
@@ -44,8 +44,13 @@ _LEAST = {
     "overlap_tokens": 0,
     "max_turns": 1,
     "max_messages": 1,
+    "max_recent_tokens": 1,
+    "summary_token_limit": 0,
+    "keep_recent": 1,
+    "max_short": 1,
 }
-_MAY_BE_NONE = ("overlap_tokens", "max_turns", "max_messages", "clock", "preset")
+_SECONDS = ("cooldown", "timeout", "half_life")
+_MAY_BE_NONE = ("overlap_tokens", "max_turns", "max_messages", "clock", "preset", "half_life")
 _MOST = 1 << 48
 
 
@@ -97,5 +102,13 @@ def _check(name: str, value: Any) -> None:
         if not isinstance(value, str) or value not in _CHOICES[name]:
             near = nearest(value, list(_CHOICES[name])) if isinstance(value, str) else ""
             raise OptionError(f"{name} is {brief(value)}{near}; allowed: {', '.join(map(repr, _CHOICES[name]))}")
+    elif name in _SECONDS:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e12:
+            raise OptionError(f"{name} is {brief(value)}; allowed: seconds, 0 or more")
+        if name != "cooldown" and not value:
+            raise OptionError(f"{name} is 0; allowed: seconds, more than 0")
+    elif name == "recall_tokens" and value != "rest":
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _MOST:
+            raise OptionError(f'recall_tokens is {brief(value)}; allowed: "rest", or an int, 0 or more')
     elif name == "clock" and not callable(value):
         raise OptionError(f"clock is {type(value).__name__}; allowed: a callable that returns ms since epoch, or None")

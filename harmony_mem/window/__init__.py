@@ -24,20 +24,37 @@ if TYPE_CHECKING:
     Entry = tuple[int, int, int, int, int, int]
     """seq, role, flags, tokens, time, fingerprint of one stored message."""
 
-__all__ = ["View", "Window"]
+__all__ = ["FLAGS", "ROLE", "SEQ", "SYSTEM", "TIME", "TOKENS", "USER", "Flag", "View", "Window"]
 
-SEQ, ROLE, FLAGS, TOKENS = 0, 1, 2, 3
+SEQ, ROLE, FLAGS, TOKENS, TIME = 0, 1, 2, 3, 4
 ASSISTANT, TOOL, USER, SYSTEM = 2, 3, 1, 0
+
+
+class Flag:
+    """What an entry's flags say."""
+
+    JOIN, HIDDEN, PINNED, DEAD = _core.JOIN, _core.HIDDEN, _core.PINNED, _core.DEAD
+    HEAD, TURN_PINNED = _core.HEAD, _core.TURN_PINNED
+
+
 APART = _core.HEAD | _core.PINNED | _core.TURN_PINNED
 MAX_REMEMBERED = 1024  # cut texts whose costs are cached; shortened messages that are counted once only
 
 
 class View:
-    """A composed prompt: entries and their dicts, in order; its cost; and what was cut to make it fit."""
+    """A composed prompt: entries and their dicts, in order; its cost; and what was cut to make it fit.
 
-    __slots__ = ("entries", "fixed", "messages", "shortened", "tokens")
+    block: text that the memory made for the end of the head, and `generated` its cost. recalled: text that stands before
+    the last user message's, and its cost. messages: the dicts with all that in place.
+    """
 
-    def __init__(self, entries: list[Entry], tokens: int, fixed: int) -> None:
+    __slots__ = ("block", "entries", "fixed", "generated", "messages", "recalled", "recalled_tokens", "shortened", "tokens")
+
+    def __init__(self, entries: list[Entry], tokens: int, fixed: int, block: str, generated: int) -> None:
+        self.block = block
+        self.generated = generated
+        self.recalled = ""
+        self.recalled_tokens = 0
         self.entries = entries
         self.messages: list[Message] = []
         self.tokens = tokens
@@ -53,6 +70,8 @@ class Window(_core.WindowCore):
         self._counter: TokenCounter
         self._part_tokens = 0
         self._fixed_tokens = 0
+        self._block = ""  # what the memory puts at the end of the head, and its cost
+        self._generated = 0
         self._budget = 0
         self._refuse_oversize = False
         self._pin_all_system = False
@@ -103,7 +122,8 @@ class Window(_core.WindowCore):
                 self._ids[id] = seq
                 if len(self._ids) > self._ids_allowed:
                     self._forget_ids()
-            return seq
+        self._look()
+        return seq
 
     def _flags(self, checked: Checked, pinned: bool) -> int:
         if checked.answers is not None:
@@ -230,16 +250,25 @@ class Window(_core.WindowCore):
     def outline(self, fixed_tokens: int | None = None) -> View:
         """Which messages the prompt shows, without their content, nothing cut yet. Call it under the guard."""
         fixed = self._overhead.prompt + (self._fixed_tokens if fixed_tokens is None else fixed_tokens)
-        tokens, entries = self._entries(fixed, self._budget)
-        return View(entries, tokens, fixed)
+        tokens, entries = self._entries(fixed + self._generated, self._budget)
+        return View(entries, tokens, fixed, self._block, self._generated)
 
-    def compose(self, fixed_tokens: int | None = None) -> View:
+    def compose(self, fixed_tokens: int | None = None, query: str | None = None) -> View:
         """The prompt as it stands, texts cut where they must be. Raises BudgetError. Call it under the guard."""
         view = self.outline(fixed_tokens)
+        if view.tokens > self._budget and view.block:
+            self._yield_block(view)
         view.messages = [self._shown(e) for e in view.entries]
         if view.tokens > self._budget:
             self._shrink(view)
+        self._decorate(view)
         return view
+
+    def _yield_block(self, view: View) -> None:
+        """What the memory made gives way, as far as it must, before texts are cut."""
+
+    def _decorate(self, view: View) -> None:
+        """Puts what the memory made into the messages."""
 
     def _shrink(self, view: View) -> None:
         """Cuts texts of the anchor and of the newest group, the largest first, until the budget holds."""
@@ -247,17 +276,11 @@ class Window(_core.WindowCore):
         for entry, message in zip(view.entries, view.messages, strict=True):
             if entry[FLAGS] & (_core.HEAD | _core.PINNED) or not self._may_shrink(entry):
                 continue
-            content = message.get("content")
-            texts = enumerate(content) if isinstance(content, list) else [(None, content)]
-            for part, text in texts:
-                if isinstance(text, dict):
-                    text = text.get("text")
-                if isinstance(text, str) and text:
-                    both_ends = entry[ROLE] == TOOL
-                    floor = self._count(marker(len(text)) + "\n\n" * both_ends)
-                    pieces.append(
-                        Piece(entry[SEQ], part, text, self._cached_count(entry[SEQ], part, text), floor, both_ends)
-                    )
+            for part, text in _texts(message):
+                both_ends = entry[ROLE] == TOOL
+                floor = self._count(marker(len(text)) + "\n\n" * both_ends)
+                now = self._cached_count(entry[SEQ], part, text)
+                pieces.append(Piece(entry[SEQ], part, text, now, floor, both_ends))
         limit = level(pieces, view.tokens - self._budget)
         if limit is None:
             raise self._over_budget(view, pieces)
@@ -284,6 +307,18 @@ class Window(_core.WindowCore):
                 self._shortened[seq] = lost
                 self._counts["shortened_messages"] += 1
                 self._counts["shortened_tokens"] += lost
+
+    def shortened_copy(self, message: Message, tokens: int, room: int) -> Message:
+        """The message with its largest texts cut so that it costs at most `room`, as far as texts go."""
+        if tokens <= room:
+            return message
+        pieces = []
+        for part, text in _texts(message):
+            floor = self._count(marker(len(text)))
+            pieces.append(Piece(0, part, text, self._count(text), floor, True))
+        limit = level(pieces, tokens - room) or 0
+        texts = {p.part: cut(p, max(limit, p.floor), self._count)[0] for p in pieces if p.cost > max(limit, p.floor)}
+        return _with_texts(message, texts) if texts else message
 
     def _may_shrink(self, entry: Entry) -> bool:
         totals = self._totals()
@@ -349,8 +384,21 @@ class Window(_core.WindowCore):
             self._ids = {k: v for k, v in self._ids.items() if v <= after_seq}
             self._repairs = {k: v for k, v in self._repairs.items() if k <= after_seq}
             self._cuts.clear()
+            self._show_given_up_call()
             self._find_open_calls()
             self._settle()
+
+    def _show_given_up_call(self) -> None:
+        """After a rewind: a call of which nothing was left to show may stand at the end again, and be open again."""
+        for entry in reversed(self._from(self._totals()["newest_seq"])):
+            if not entry[FLAGS] & Flag.HIDDEN:
+                return
+            if entry[FLAGS] & Flag.DEAD and entry[SEQ] in self._repairs:
+                _, tokens, fingerprint = self._repairs[entry[SEQ]]
+                if fingerprint != self._counter.fingerprint:
+                    tokens = self._cost(check(self._message(entry[SEQ])))
+                self._set_cost(entry[SEQ], tokens, 0)
+                return
 
     def unpin(self, seq: int) -> None:
         """The group of this message is an ordinary one again. Raises HistoryError when it is not in memory, and
@@ -420,6 +468,17 @@ class Window(_core.WindowCore):
         if self._counts["unmatched"]:
             parts.append(Part("unmatched", self._counts["unmatched"], 0, included=False))
         return parts
+
+
+def _texts(message: Message) -> list[tuple[int | None, str]]:
+    """The texts of a message's content that are not empty, each with the index of its part; None for a plain content."""
+    content = message.get("content")
+    found: list[tuple[int | None, object]] = []
+    if isinstance(content, list):
+        found = [(i, part.get("text") if isinstance(part, dict) else part) for i, part in enumerate(content)]
+    else:
+        found = [(None, content)]
+    return [(part, text) for part, text in found if isinstance(text, str) and text]
 
 
 def _with_texts(message: Message, texts: dict[int | None, str]) -> Message:

@@ -103,6 +103,31 @@ static void test_pin_before_what_is_torn(void)
     close_bench(&b);
 }
 
+/* The user record that stood before the window left memory while all of its turn was hidden: without it nothing of the
+ * turn can be shown again. */
+static void test_shown_again_too_late(void)
+{
+    OPEN(b, 0);
+    turn(&b, 2, 3); /* 1 2 3 */
+    const hm_policy p = marks(25, 0), tight = marks(15, 0);
+    CHECK(hm_store_settle(b.store, &p) == 1);
+    PUT(b, HM_USER, 2, 3, 0);
+    PROMPT(b, "1 3 4");
+    CHECK(hm_store_set_cost(b.store, 3, 10, 1, HM_HIDDEN) == HM_OK);
+    PROMPT(b, "4");
+    CHECK(!hm_store_find(b.store, 1) && totals_of(b.store).turns == 1);
+    dump *before = new_dump(b.store);
+    if (CHECK(hm_store_set_cost(b.store, 3, 10, 2, 0) == HM_ENOENT)) {
+        dump *after = new_dump(b.store);
+        CHECK(same_dump(before, after));
+        free(after);
+        CHECK(hm_store_settle(b.store, &tight) == 0);
+        PROMPT(b, "4");
+    }
+    free(before);
+    close_bench(&b);
+}
+
 /* A group that costs nothing is counted like any other. */
 static void test_unpin_of_no_cost(void)
 {
@@ -200,6 +225,7 @@ int main(void)
     test_pinned_group_in_two_places();
     test_pin_of_what_is_torn();
     test_pin_before_what_is_torn();
+    test_shown_again_too_late();
     test_unpin_of_no_cost();
     test_rewind();
     test_rewind_into_what_was_dropped();

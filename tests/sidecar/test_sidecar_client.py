@@ -239,6 +239,12 @@ def test_answers_that_are_none(imposter: Any, answer: Any) -> None:
         client.ping()
 
 
+def test_the_same_answer_twice(imposter: Any) -> None:
+    client = Client(imposter(lambda end: end.sendall(frame([1, 1, None, {}]) * 2)))
+    with pytest.raises(ProtocolError, match="waits for none"):
+        client.call_many([("ping", {}), ("ping", {})])
+
+
 def test_an_oversize_answer(imposter: Any) -> None:
     client = Client(imposter(lambda end: end.sendall(struct.pack(">I", 1001))))
     with pytest.raises(ProtocolError, match="1001"):

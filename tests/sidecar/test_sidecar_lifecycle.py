@@ -370,6 +370,8 @@ def test_stdout_and_stderr_closed(directory: str) -> None:
     wait_until(lambda: os.path.exists(path))
     raw = Raw(path)
     assert raw.call("ping", {}) == {}
+    # No socket has taken the number of a standard stream: the log would be written into it.
+    assert [os.readlink(f"/proc/{process.pid}/fd/{fd}") for fd in range(3)] == [os.devnull] * 3
     raw.close()
     process.terminate()
     assert process.wait(10) == 0
