@@ -243,7 +243,7 @@ hm_status hm_store_rewind(hm_store *s, uint64_t after_seq)
         const uint64_t found = anchor_seq ? hm_position_after(s, anchor_seq) : s->base;
         if (found != s->base && hm_at(s, found - 1)->seq == anchor_seq)
             s->anchor_pos = found - 1;
-        start = hm_position_after(s, hm_at(s, last)->start_seq - 1);
+        start = hm_position_after(s, hm_at(s, s->end - 1)->start_seq - 1);
         start = legal_start(s, start < newest ? start : newest);
     } else {
         start = s->base; /* hidden records only, or nothing */

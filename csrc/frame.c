@@ -75,9 +75,9 @@ static uint64_t plan(const hm_store *s, const hm_policy *p, load *l)
         while (at < turn && !hm_opens_turn(hm_at(s, at)));
     }
     /* Rounds of the newest turn. They go only when they must, never for the margin alone. */
-    if (!over(l, p, p->high))
+    if (!over(l, p, p->high + p->slack))
         return at;
-    while (at < newest && over(l, p, low)) {
+    while (at < newest && over(l, p, low + p->slack)) {
         do
             leave(s, l, hm_at(s, at++));
         while (at < newest && !hm_opens_group(hm_at(s, at)));
@@ -281,8 +281,8 @@ static void note_reuse(hm_store *s, const hm_policy *p)
     const uint64_t total = hm_prompt_tokens(s, p->fixed);
     if (s->had_prompt) {
         /* A prompt above the budget is shown with shortened texts: only its head is sure to be the same. */
-        const bool cut = total > p->high;
-        const uint64_t shown = cut ? p->high : total;
+        const bool cut = total > p->high + p->slack;
+        const uint64_t shown = cut ? p->high + p->slack : total;
         const uint64_t common = p->fixed + (cut ? s->totals.head_tokens : s->stable_tokens);
         s->totals.reuse_count++;
         s->totals.reuse_share += common < shown ? (double)(int64_t)common / (double)(int64_t)shown : 1.0;
@@ -408,104 +408,8 @@ hm_view hm_store_view(const hm_store *s, const hm_policy *p)
     load l = current_load(s, p);
     const uint64_t first = over(&l, p, p->high) ? plan(s, p, &l) : s->start;
     return (hm_view){.first = first, .without = first != s->start ? s->partial_seq : 0, .tokens = l.tokens,
-                     .most = s->kept_count + (size_t)(s->end - s->start), .fits = l.tokens <= p->high};
-}
-
-/* The next shown one of the records that stand apart, or NULL. */
-static inline const hm_record *next_apart(const hm_store *s, const hm_view *view, size_t *i)
-{
-    while (*i < s->kept_count) {
-        const hm_record *r = hm_kept_record(s, (*i)++);
-        if (hm_shown(r) && (r->seq != view->without || hm_is_pinned(r)))
-            return r;
-    }
-    return NULL;
-}
-
-/* The same for the window, from position *p on. */
-static inline const hm_record *next_in_window(const hm_store *s, const hm_view *view, uint64_t *p)
-{
-    while (*p < s->end) {
-        const uint64_t at = (*p)++;
-        const hm_record *r = hm_at(s, at);
-        if (hm_shown(r) && (at >= view->first || hm_protected(s, r)))
-            return r;
-    }
-    return NULL;
-}
-
-const hm_record *hm_store_next(const hm_store *s, const hm_view *view, uint64_t *cursor)
-{
-    if (*cursor < s->kept_count) {
-        size_t i = (size_t)*cursor;
-        const hm_record *r = next_apart(s, view, &i);
-        *cursor = i;
-        if (r)
-            return r;
-    }
-    uint64_t p = s->start + (*cursor - s->kept_count);
-    const hm_record *r = next_in_window(s, view, &p);
-    *cursor = p - s->start + s->kept_count;
-    return r;
-}
-
-size_t hm_store_hosts(const hm_store *store, const hm_view *view, void **out)
-{
-    const hm_store copy = *store, *s = &copy; /* out may not alias it: its fields stay in registers */
-    size_t n = 0, i = 0;
-    uint64_t p = s->start;
-    for (const hm_record *r; (r = next_apart(s, view, &i)) != NULL; out[n++] = r->host)
-        if ((r->flags & HM_DEAD) || !r->host)
-            return SIZE_MAX;
-    for (const hm_record *r; (r = next_in_window(s, view, &p)) != NULL; out[n++] = r->host)
-        if ((r->flags & HM_DEAD) || !r->host)
-            return SIZE_MAX;
-    return n;
-}
-
-size_t hm_store_packed(const hm_store *s, const hm_view *view, size_t *bytes)
-{
-    size_t n = 0, sum = 0, i = 0;
-    uint64_t p = s->start;
-    for (const hm_record *r; (r = next_apart(s, view, &i)) != NULL; n++, sum += r->length)
-        if ((r->flags & HM_DEAD) || r->host)
-            return SIZE_MAX;
-    for (const hm_record *r; (r = next_in_window(s, view, &p)) != NULL; n++, sum += r->length)
-        if ((r->flags & HM_DEAD) || r->host)
-            return SIZE_MAX;
-    *bytes = sum;
-    return n;
-}
-
-size_t hm_store_gather_size(const hm_store *s, const hm_view *view)
-{
-    size_t sum = 0;
-    uint64_t cursor = 0;
-    for (const hm_record *r; (r = hm_store_next(s, view, &cursor)) != NULL;)
-        sum += r->length;
-    return sum;
-}
-
-void hm_store_gather(const hm_store *s, const hm_view *view, uint8_t *out)
-{
-    size_t i = 0;
-    for (const hm_record *r; (r = next_apart(s, view, &i)) != NULL; out += r->length)
-        if (r->length)
-            memcpy(out, hm_store_bytes(s, r), r->length);
-    /* Contents lie in the arena in order: what follows without a gap is copied in one piece. */
-    uint64_t p = s->start;
-    size_t from = 0, to = 0;
-    for (const hm_record *r; (r = next_in_window(s, view, &p)) != NULL;) {
-        if (r->offset != to && r->length) {
-            if (to != from)
-                memcpy(out, s->arena + from, to - from);
-            out += to - from;
-            from = to = r->offset;
-        }
-        to += r->length;
-    }
-    if (to != from)
-        memcpy(out, s->arena + from, to - from);
+                     .most = s->kept_count + (size_t)(s->end - s->start), .piece = SIZE_MAX,
+                     .fits = l.tokens <= p->high + p->slack};
 }
 
 bool hm_store_exceeds(const hm_store *s, const hm_notice *n)

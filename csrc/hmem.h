@@ -109,6 +109,7 @@ typedef struct hm_policy {
     uint64_t fixed;        /* in every prompt, whatever it shows */
     uint64_t max_messages; /* shown records, head and pinned ones apart; UINT64_MAX = any */
     uint64_t max_turns;    /* UINT64_MAX = any */
+    uint64_t slack;        /* rounds of the newest turn go only above high + slack; 0 = as older turns */
 } hm_policy;
 
 /* A prompt, as a range over a store: the records that stand apart, then the window from `first`. */
@@ -117,6 +118,7 @@ typedef struct hm_view {
     uint64_t without; /* private: seq of a record kept apart that this view leaves out, or 0 */
     uint64_t tokens; /* policy->fixed included */
     size_t most;     /* it shows no more records than this */
+    size_t piece, piece_length; /* private: where the window's contents lie when they lie in one piece, else SIZE_MAX */
     bool fits;       /* tokens <= the budget it was planned for */
 } hm_view;
 
@@ -199,8 +201,8 @@ const uint8_t *hm_store_bytes(const hm_store *store, const hm_record *record);
 size_t hm_store_hosts(const hm_store *store, const hm_view *view, void **out);
 
 /* How many records a view shows, and in *bytes the sum of their content lengths. SIZE_MAX when one of them is HM_DEAD or has
- * a handle: its content is not what the prompt shows. */
-size_t hm_store_packed(const hm_store *store, const hm_view *view, size_t *bytes);
+ * a handle: its content is not what the prompt shows. A hm_store_gather of the same view is faster after it. */
+size_t hm_store_packed(const hm_store *store, hm_view *view, size_t *bytes);
 
 /* Sum of the content lengths of a view, and the contents one after the other into `out`, which has room for them. */
 size_t hm_store_gather_size(const hm_store *store, const hm_view *view);

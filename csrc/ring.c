@@ -1,224 +1,14 @@
-/* ring.c - the message store's memory: the ring of records, the byte arena behind it, and the entries kept apart.
- * What a prompt shows is decided in frame.c. */
+/* ring.c - records and their content come in at one end of the ring and leave at the other. Its memory is memory.c's; what a
+ * prompt shows is decided in frame.c. */
 #include "store_internal.h"
 
 #include <string.h>
 
-enum { FIRST_RING = 16, FIRST_ARENA = 1024, FIRST_KEPT = 8 };
-
-/* ------------------------------------------------------------------------------------------------ memory */
-
-/* A block of `size` bytes within the byte limit. `freed` bytes will be given back when this succeeds. */
-static hm_status take(hm_store *s, size_t size, size_t freed, void **out)
-{
-    const size_t limit = s->config.limit_bytes;
-    if (size > SIZE_MAX - s->totals.bytes)
-        return HM_ELIMIT;
-    if (limit && s->totals.bytes - freed + size > limit)
-        return HM_ELIMIT;
-    void *block = s->config.allocator.alloc(s->config.allocator.context, size);
-    if (!block)
-        return HM_ENOMEM;
-    s->totals.bytes += size;
-    *out = block;
-    return HM_OK;
-}
-
-static void give_back(hm_store *s, void *block, size_t size)
-{
-    if (!block)
-        return;
-    s->config.allocator.release(s->config.allocator.context, block, size);
-    s->totals.bytes -= size;
-}
-
-static void release_host(hm_store *s, void *host)
-{
-    if (host && s->config.release)
-        s->config.release(s->config.release_context, host);
-}
-
-hm_status hm_store_open(const hm_store_config *config, hm_store **out)
-{
-    *out = NULL;
-    if (!config->allocator.alloc || !config->allocator.release)
-        return HM_EINVAL;
-    if (config->limit_bytes && config->limit_bytes < sizeof(hm_store))
-        return HM_ELIMIT;
-    hm_store *s = config->allocator.alloc(config->allocator.context, sizeof *s);
-    if (!s)
-        return HM_ENOMEM;
-    memset(s, 0, sizeof *s);
-    s->config = *config;
-    s->anchor_pos = HM_NONE;
-    s->newest_pos = HM_NONE;
-    s->hold_seq = HM_NONE;
-    s->totals.bytes = sizeof *s;
-    *out = s;
-    return HM_OK;
-}
-
-void hm_store_close(hm_store *s)
-{
-    if (!s)
-        return;
-    hm_store_clear(s);
-    give_back(s, s->ring, s->ring_capacity * sizeof *s->ring);
-    give_back(s, s->arena, s->arena_capacity);
-    give_back(s, s->kept, s->kept_capacity * sizeof *s->kept);
-    const hm_allocator a = s->config.allocator;
-    a.release(a.context, s, sizeof *s);
-}
-
-/* Moves the records into a ring of `capacity` slots, which holds them all. */
-static hm_status resize_ring(hm_store *s, size_t capacity)
-{
-    const size_t old = s->ring_capacity;
-    if (capacity > SIZE_MAX / sizeof(hm_record))
-        return HM_ELIMIT;
-    void *block;
-    const hm_status status = take(s, capacity * sizeof(hm_record), old * sizeof(hm_record), &block);
-    if (status != HM_OK)
-        return status;
-    hm_record *ring = block;
-    for (uint64_t p = s->base; p != s->end; p++)
-        ring[p & (capacity - 1)] = *hm_at(s, p);
-    give_back(s, s->ring, old * sizeof(hm_record));
-    s->ring = ring;
-    s->ring_capacity = capacity;
-    return HM_OK;
-}
-
-/* Moves the contents, one after the other, into an arena of `capacity` bytes, which holds them all. */
-static hm_status resize_arena(hm_store *s, size_t capacity)
-{
-    void *block;
-    const hm_status status = take(s, capacity, s->arena_capacity, &block);
-    if (status != HM_OK)
-        return status;
-    uint8_t *arena = block;
-    size_t at = 0;
-    for (uint64_t p = s->base; p != s->end; p++) {
-        hm_record *r = hm_at(s, p);
-        if (!r->length)
-            continue;
-        memcpy(arena + at, s->arena + r->offset, r->length);
-        r->offset = at;
-        at += r->length;
-    }
-    give_back(s, s->arena, s->arena_capacity);
-    s->arena = arena;
-    s->arena_capacity = capacity;
-    s->arena_head = 0;
-    s->arena_tail = at;
-    return HM_OK;
-}
-
-/* How many bytes may be placed at the arena's tail. Where the contents wrap round, one byte before the head stays free, so
- * that head == tail means empty. */
-static inline size_t arena_room(const hm_store *s)
-{
-    return (s->arena_tail >= s->arena_head ? s->arena_capacity : s->arena_head - 1) - s->arena_tail;
-}
-
-/* Where `length` bytes fit in one piece, or SIZE_MAX. */
-static size_t arena_place(hm_store *s, size_t length)
-{
-    if (s->base == s->end)
-        s->arena_head = s->arena_tail = 0;
-    if (length <= arena_room(s))
-        return s->arena_tail;
-    return s->arena_tail >= s->arena_head && length < s->arena_head ? 0 : SIZE_MAX;
-}
-
-/* Smallest power of two that is >= wanted and >= least; 0 when there is none. */
-static size_t power_of_two(size_t wanted, size_t least)
-{
-    size_t n = least;
-    while (n < wanted) {
-        if (n > SIZE_MAX / 2)
-            return 0;
-        n *= 2;
-    }
-    return n;
-}
-
-static hm_status grow_arena(hm_store *s, size_t length)
-{
-    const size_t live = s->arena_live;
-    if (length > SIZE_MAX / 4 || live > SIZE_MAX / 4)
-        return HM_ELIMIT;
-    /* Twice what lives, so that growth is amortised. Where the byte limit forbids that, history goes first; without
-     * history, exactly what is needed. */
-    const hm_status status = resize_arena(s, power_of_two((live + length) * 2, FIRST_ARENA));
-    return status == HM_ELIMIT && s->base == s->start ? resize_arena(s, live + length) : status;
-}
-
-/* Room for one more record with `length` bytes; *offset is its place. At the byte limit history goes first. */
-static hm_status make_room(hm_store *s, size_t length, size_t *offset)
-{
-    for (;;) {
-        hm_status status = HM_OK;
-        if (s->end - s->base == s->ring_capacity)
-            status = resize_ring(s, s->ring_capacity ? s->ring_capacity * 2 : FIRST_RING);
-        if (status == HM_OK && length) {
-            *offset = arena_place(s, length);
-            if (*offset != SIZE_MAX)
-                return HM_OK;
-            status = grow_arena(s, length);
-            if (status == HM_OK)
-                continue;
-        }
-        if (status != HM_ELIMIT)
-            return status;
-        if (hm_drop_oldest(s))
-            continue;
-        /* What is left of history can't be copied aside at the limit: give it what the arena does not need. */
-        if (s->arena_capacity <= s->arena_live + length)
-            return status;
-        status = resize_arena(s, s->arena_live + length);
-        if (status != HM_OK)
-            return status;
-    }
-}
-
-/* hm_reserve_kept; at the byte limit history goes first. */
-static hm_status make_room_apart(hm_store *s, size_t more)
-{
-    const hm_status status = hm_reserve_kept(s, more);
-    if (status != HM_ELIMIT || s->base == s->start)
-        return status;
-    while (hm_drop_oldest(s))
-        ;
-    (void)hm_store_trim(s);
-    return hm_reserve_kept(s, more);
-}
-
-hm_status hm_reserve_kept(hm_store *s, size_t more)
-{
-    if (s->kept_capacity - s->kept_count >= more)
-        return HM_OK;
-    if (more > SIZE_MAX / sizeof(hm_kept) / 4 - s->kept_count)
-        return HM_ELIMIT;
-    const size_t capacity = power_of_two(s->kept_count + more, FIRST_KEPT);
-    void *block;
-    const hm_status status =
-        take(s, capacity * sizeof(hm_kept), s->kept_capacity * sizeof(hm_kept), &block);
-    if (status != HM_OK)
-        return status;
-    if (s->kept_count)
-        memcpy(block, s->kept, s->kept_count * sizeof(hm_kept));
-    give_back(s, s->kept, s->kept_capacity * sizeof(hm_kept));
-    s->kept = block;
-    s->kept_capacity = capacity;
-    return HM_OK;
-}
-
 void hm_release_kept(hm_store *s, hm_kept *entry)
 {
-    give_back(s, entry->bytes, entry->record.length);
+    hm_give_back(s, entry->bytes, entry->record.length);
     entry->bytes = NULL;
-    release_host(s, entry->record.host);
+    hm_release_host(s, entry->record.host);
     if (!(entry->record.flags & HM_HEAD))
         s->totals.dropped_records++;
 }
@@ -231,7 +21,7 @@ static hm_status append_head(hm_store *s, const hm_record *record, const hm_mess
         return status;
     void *copy = NULL;
     if (m->length) {
-        status = take(s, m->length, 0, &copy);
+        status = hm_take(s, m->length, 0, &copy);
         if (status != HM_OK)
             return status;
         memcpy(copy, m->bytes, m->length);
@@ -328,10 +118,10 @@ __attribute__((noinline, cold)) static hm_status append_other(hm_store *s, const
     }
     const bool group_pinned = joins && (hm_at(s, s->newest_pos)->flags & HM_PINNED);
     const bool pins_group = joins && !group_pinned && (r.flags & HM_PINNED);
-    status = make_room_apart(s, s->protected_in_ring + 3 + (pins_group ? (size_t)(s->end - s->newest_pos) : 0));
+    status = hm_make_room_apart(s, s->protected_in_ring + 3 + (pins_group ? (size_t)(s->end - s->newest_pos) : 0));
     if (status != HM_OK)
         return status;
-    status = make_room(s, m->length, &r.offset);
+    status = hm_make_room(s, m->length, &r.offset);
     if (status != HM_OK)
         return status;
 
@@ -381,7 +171,7 @@ hm_status hm_store_append(hm_store *s, const hm_message *m, uint64_t *seq)
     const size_t length = m->length, offset = s->arena_tail;
     const uint64_t number = s->last_seq + 1, position = s->end, turn = number - s->anchor_seq;
     if (m->flags || (unsigned)m->role > HM_TOOL || !s->anchor_seq || (turn | length) > UINT32_MAX ||
-        position - s->base == s->ring_capacity || length > arena_room(s) || (length && !m->bytes) ||
+        position - s->base == s->ring_capacity || length > hm_arena_room(s) || (length && !m->bytes) ||
         s->kept_capacity - s->kept_count < s->protected_in_ring + 3)
         return append_other(s, m, seq);
     hm_record *r = hm_at(s, position);
@@ -444,7 +234,7 @@ bool hm_drop_oldest(hm_store *s)
             i++;
         void *copy = NULL;
         if (r->length) {
-            if (take(s, r->length, 0, &copy) != HM_OK)
+            if (hm_take(s, r->length, 0, &copy) != HM_OK)
                 return false;
             memcpy(copy, s->arena + r->offset, r->length);
         }
@@ -453,7 +243,7 @@ bool hm_drop_oldest(hm_store *s)
         s->kept[i].bytes = copy;
         s->kept[i].position = HM_NONE;
     } else {
-        release_host(s, r->host);
+        hm_release_host(s, r->host);
         s->totals.dropped_records++;
         if (hm_shown(r)) {
             s->gone_records++;
@@ -513,7 +303,7 @@ void hm_pop_newest(hm_store *s)
     s->arena_live -= r->length;
     if (r->length)
         s->arena_tail = r->offset;
-    release_host(s, r->host);
+    hm_release_host(s, r->host);
     s->totals.dropped_records++;
 }
 
@@ -571,39 +361,4 @@ const uint8_t *hm_store_bytes(const hm_store *s, const hm_record *r)
     if (r->where == HM_OWNED)
         return ((const hm_kept *)(const void *)r)->bytes;
     return r->length ? s->arena + r->offset : NULL;
-}
-
-/* ------------------------------------------------------------------------------------------------ size */
-
-hm_status hm_store_trim(hm_store *s)
-{
-    const size_t records = (size_t)(s->end - s->base);
-    const size_t ring = records ? power_of_two(records, FIRST_RING) : 0;
-    hm_status status = HM_OK;
-    if (!records) {
-        give_back(s, s->ring, s->ring_capacity * sizeof(hm_record));
-        s->ring = NULL;
-        s->ring_capacity = 0;
-    } else if (ring < s->ring_capacity) {
-        status = resize_ring(s, ring);
-    }
-    const size_t live = s->arena_live;
-    if (status != HM_OK)
-        return status;
-    if (!live) {
-        give_back(s, s->arena, s->arena_capacity);
-        s->arena = NULL;
-        s->arena_capacity = s->arena_head = s->arena_tail = 0;
-    } else if (live < s->arena_capacity) {
-        status = resize_arena(s, live);
-    }
-    return status;
-}
-
-void hm_store_hold(hm_store *s, uint64_t seq) { s->hold_seq = seq ? seq : HM_NONE; }
-
-void hm_store_set_limits(hm_store *s, size_t limit_bytes, size_t history_bytes)
-{
-    s->config.limit_bytes = limit_bytes;
-    s->config.history_bytes = history_bytes;
 }

@@ -91,7 +91,31 @@ static inline uint64_t hm_prompt_tokens(const hm_store *s, uint64_t fixed)
     return fixed + s->totals.head_tokens + s->totals.kept_tokens + s->totals.window_tokens;
 }
 
+/* memory.c */
+
+/* A block of `size` bytes within the byte limit. `freed` bytes will be given back when this succeeds. */
+hm_status hm_take(hm_store *s, size_t size, size_t freed, void **out);
+void hm_give_back(hm_store *s, void *block, size_t size);
+/* Room for one more record with `length` bytes; *offset is its place. At the byte limit history goes first. */
+hm_status hm_make_room(hm_store *s, size_t length, size_t *offset);
+/* hm_reserve_kept; at the byte limit history goes first. */
+hm_status hm_make_room_apart(hm_store *s, size_t more);
+
+/* How many bytes may be placed at the arena's tail. Where the contents wrap round, one byte before the head stays free, so
+ * that head == tail means empty. */
+static inline size_t hm_arena_room(const hm_store *s)
+{
+    return (s->arena_tail >= s->arena_head ? s->arena_capacity : s->arena_head - 1) - s->arena_tail;
+}
+
 /* ring.c */
+
+static inline void hm_release_host(hm_store *s, void *host)
+{
+    if (host && s->config.release)
+        s->config.release(s->config.release_context, host);
+}
+
 
 /* Drops the oldest history record from the ring; a listed one moves into kept's own memory.
  * Returns false when there is no history, or that move could not get memory: nothing changed then. */

@@ -13,6 +13,7 @@ from cpython.list cimport PyList_New, PyList_SET_ITEM
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF, Py_XINCREF, PyObject
 from libc.stdint cimport INT64_MAX, UINT32_MAX, UINT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
+from libc.string cimport memset
 from posix.time cimport clock_gettime, timespec
 
 from harmony_mem.chmem cimport *
@@ -156,7 +157,7 @@ cdef class WindowCore:
         config.release = release_host
         config.release_context = <void *>self
         check(hm_store_open(&config, &self.store), "opening a memory")
-        self.policy = hm_policy(UINT64_MAX, 0, 0, UINT64_MAX, UINT64_MAX)
+        self.policy = hm_policy(UINT64_MAX, 0, 0, UINT64_MAX, UINT64_MAX, 0)
 
     def __dealloc__(self):
         hm_store_close(self.store)
@@ -308,9 +309,9 @@ cdef class WindowCore:
     def _set_clock(self, clock):
         self.clock = clock
 
-    def _set_policy(self, high, overlap, fixed, max_messages, max_turns):
+    def _set_policy(self, high, overlap, fixed, max_messages, max_turns, slack=0):
         self.policy = hm_policy(high, overlap, fixed, UINT64_MAX if max_messages is None else max_messages,
-                                UINT64_MAX if max_turns is None else max_turns)
+                                UINT64_MAX if max_turns is None else max_turns, slack)
 
     def _set_limits(self, size_t limit_bytes, size_t history_bytes):
         self.alive()
@@ -443,7 +444,7 @@ cdef class WindowCore:
         return view.tokens if view.fits else None
 
     cdef tuple entry(self, const hm_record *r):
-        return (r.seq, r.role, r.flags, r.tokens, r.time, r.fingerprint)
+        return (r.seq, r.role, r.flags, r.tokens, r.time, r.fingerprint, r.start_seq)
 
     def _entries(self, fixed, high):
         """(tokens, entries) of a view with another fixed cost and high mark; see `entry` for the tuples."""
@@ -454,7 +455,7 @@ cdef class WindowCore:
         self.alive()
         policy.fixed = fixed
         policy.high = high
-        policy.overlap = 0
+        policy.overlap = policy.slack = 0
         view = hm_store_view(self.store, &policy)
         out = []
         while True:
@@ -462,6 +463,42 @@ cdef class WindowCore:
             if r is NULL:
                 return view.tokens, out
             out.append(self.entry(r))
+
+    def _lines(self, fixed, high):
+        """What a view with another fixed cost and high mark shows, added up: for head, pinned, anchor and window
+        (messages, tokens, first seq, last seq)."""
+        cdef hm_policy policy = self.policy
+        cdef hm_view view
+        cdef uint64_t cursor = 0
+        cdef uint64_t sums[4][4]
+        cdef const hm_record *r
+        cdef hm_totals t
+        cdef int kind
+        self.alive()
+        policy.fixed = fixed
+        policy.high = high
+        policy.overlap = policy.slack = 0
+        view = hm_store_view(self.store, &policy)
+        hm_store_totals(self.store, &t)
+        memset(sums, 0, sizeof(sums))
+        while True:
+            r = hm_store_next(self.store, &view, &cursor)
+            if r is NULL:
+                break
+            if r.flags & HM_HEAD:
+                kind = 0
+            elif t.start_seq and r.seq >= t.start_seq:
+                kind = 3
+            elif r.flags & (HM_PINNED | HM_TURN_PINNED):
+                kind = 1
+            else:
+                kind = 2
+            if not sums[kind][0]:
+                sums[kind][2] = r.seq
+            sums[kind][0] += 1
+            sums[kind][1] += r.tokens
+            sums[kind][3] = r.seq
+        return [(sums[kind][0], sums[kind][1], sums[kind][2], sums[kind][3]) for kind in range(4)]
 
     def _find(self, uint64_t seq):
         """The entry of one message, or None."""
@@ -552,7 +589,7 @@ cdef inline int64_t system_ms() noexcept:
     """ms since epoch. The coarse clock costs a fifth of the fine one and lags by one tick of the kernel, 1 to 10 ms."""
     cdef timespec ts
     clock_gettime(CLOCK_REALTIME_COARSE, &ts)
-    return <int64_t>ts.tv_sec * 1000 + <int64_t>(<uint32_t>ts.tv_nsec / <uint32_t>1000000)
+    return <int64_t>ts.tv_sec * 1000 + <int64_t>(<uint32_t>ts.tv_nsec // <uint32_t>1000000)
 
 
 cdef inline hm_role plain_role(PyObject *role) noexcept:

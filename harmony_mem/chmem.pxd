@@ -31,6 +31,7 @@ cdef extern from "hmem.h" nogil:
     ctypedef struct hm_record:
         uint64_t seq
         int64_t time
+        uint64_t start_seq
         void *host
         uint32_t length
         uint32_t tokens
@@ -67,6 +68,7 @@ cdef extern from "hmem.h" nogil:
         uint64_t fixed
         uint64_t max_messages
         uint64_t max_turns
+        uint64_t slack
 
     ctypedef struct hm_view:
         uint64_t first
@@ -110,7 +112,7 @@ cdef extern from "hmem.h" nogil:
     const hm_record *hm_store_find(const hm_store *store, uint64_t seq)
     const hm_record *hm_store_from(const hm_store *store, uint64_t seq)
     const uint8_t *hm_store_bytes(const hm_store *store, const hm_record *record)
-    size_t hm_store_packed(const hm_store *store, const hm_view *view, size_t *bytes)
+    size_t hm_store_packed(const hm_store *store, hm_view *view, size_t *bytes)
     void hm_store_gather(const hm_store *store, const hm_view *view, uint8_t *out)
     hm_status hm_store_set_cost(hm_store *store, uint64_t seq, uint32_t tokens, uint32_t fingerprint, unsigned flags)
     hm_status hm_store_pin(hm_store *store, uint64_t seq, bint pinned)

@@ -213,7 +213,7 @@ class Model:
             last.shown = last.message
         self.start = len([r for r in self.records if r.head])
         if last is not None:
-            seq = self.starts[last.seq]
+            seq = self.starts[self.records[-1].seq]
             self.start = max(self.start, next(i for i, r in enumerate(self.records) if r.seq >= seq))
         if self.waiting():
             self.newest().shown = self.newest().message

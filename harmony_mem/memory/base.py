@@ -106,10 +106,11 @@ class Memory(Window):
         """The window's marks, from the options and from what the memory itself puts into the head."""
         overlap, max_messages, max_turns = self.marks(self._options, self._budget)
         fixed = self._overhead.prompt + self._fixed_tokens + self._generated
-        self._set_policy(self._window_budget(), overlap, fixed, max_messages, max_turns)
+        high = min(self._window_budget(), self._budget)
+        self._set_policy(high, overlap, fixed, max_messages, max_turns, self._budget - high)
 
     def _window_budget(self) -> int:
-        """What head and window may cost together when messages are evicted."""
+        """What head and window may cost together before older turns are evicted."""
         return self._budget
 
     def _enter(self, options: dict[str, Any]) -> None:
@@ -158,11 +159,11 @@ class Memory(Window):
         with self.guard:
             packed = self._gather() if fixed_tokens is None else None
             if packed is not None:  # a copy of spans, nothing is unpacked
-                view = self.outline()
-            else:
-                view = self.compose(fixed_tokens, query)
-                pack = self._codec[0]
-                packed = b"\xdd" + len(view.messages).to_bytes(4, "big") + b"".join(map(pack, view.messages))
+                tokens = self._stored_tokens()
+                return packed, tokens, self._counter.exact, self.plain_account(tokens)
+            view = self.compose(fixed_tokens, query)
+            pack = self._codec[0]
+            packed = b"\xdd" + len(view.messages).to_bytes(4, "big") + b"".join(map(pack, view.messages))
             return packed, view.tokens, self._counter.exact, self.account(view)
 
     @property
@@ -274,4 +275,4 @@ def lookup(architecture: object) -> type[Memory]:
     if isinstance(architecture, str) and architecture in ARCHITECTURES:
         return ARCHITECTURES[architecture]
     near = nearest(architecture, list(ARCHITECTURES)) if isinstance(architecture, str) else ""
-    raise OptionError(f"unknown architecture {brief(architecture)}{near}; allowed: {', '.join(ARCHITECTURES)}")
+    raise OptionError(f"unknown architecture {brief(architecture)}{near}; allowed: {', '.join(sorted(ARCHITECTURES))}")

@@ -21,7 +21,7 @@ COMMON: dict[str, Any] = {
     "oversize": "split",
     "pin_system": "leading",
     "clock": None,
-    "history_bytes": 1 << 20,
+    "history_bytes": 256 << 10,
     "limit_bytes": 256 << 20,
 }
 """Options of all memories with their defaults; an architecture adds its own or gives another default."""
@@ -33,7 +33,12 @@ PRESETS: dict[str, dict[str, Any]] = {
     "assistant": {"max_tokens": 8192, "reserve_tokens": 1024},
 }
 
-_CHOICES = {"overhead": tuple(OVERHEADS), "oversize": ("split", "refuse"), "pin_system": ("leading", "all"), "summary_placement": ("own", "merged")}
+_CHOICES = {
+    "overhead": tuple(OVERHEADS),
+    "oversize": ("split", "refuse"),
+    "pin_system": ("leading", "all"),
+    "summary_placement": ("own", "merged"),
+}
 _LEAST = {
     "max_tokens": 1,
     "reserve_tokens": 0,

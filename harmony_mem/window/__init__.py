@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from ..tokens import Overhead, TokenCounter
     from ..types import Codec, Message
 
-    Entry = tuple[int, int, int, int, int, int]
-    """seq, role, flags, tokens, time, fingerprint of one stored message."""
+    Entry = tuple[int, int, int, int, int, int, int]
+    """seq, role, flags, tokens, time, fingerprint of one stored message, and where the window began once it was
+    added."""
 
-__all__ = ["FLAGS", "ROLE", "SEQ", "SYSTEM", "TIME", "TOKENS", "USER", "Flag", "View", "Window"]
+__all__ = ["FLAGS", "ROLE", "SEQ", "SYSTEM", "TIME", "TOKENS", "USER", "Flag", "View", "Window", "texts_of"]
 
 SEQ, ROLE, FLAGS, TOKENS, TIME = 0, 1, 2, 3, 4
 ASSISTANT, TOOL, USER, SYSTEM = 2, 3, 1, 0
@@ -44,17 +45,29 @@ MAX_REMEMBERED = 1024  # cut texts whose costs are cached; shortened messages th
 class View:
     """A composed prompt: entries and their dicts, in order; its cost; and what was cut to make it fit.
 
-    block: text that the memory made for the end of the head, and `generated` its cost. recalled: text that stands before
-    the last user message's, and its cost. messages: the dicts with all that in place.
+    block: text that the memory made for the end of the head, and `generated` its cost. recalled: text that stands
+    before the last user message's, and its cost. messages: the dicts with all that in place.
     """
 
-    __slots__ = ("block", "entries", "fixed", "generated", "messages", "recalled", "recalled_tokens", "shortened", "tokens")
+    __slots__ = (
+        "block",
+        "entries",
+        "fixed",
+        "generated",
+        "messages",
+        "recalled",
+        "recalled_seqs",
+        "recalled_tokens",
+        "shortened",
+        "tokens",
+    )
 
     def __init__(self, entries: list[Entry], tokens: int, fixed: int, block: str, generated: int) -> None:
         self.block = block
         self.generated = generated
         self.recalled = ""
         self.recalled_tokens = 0
+        self.recalled_seqs: list[int] = []
         self.entries = entries
         self.messages: list[Message] = []
         self.tokens = tokens
@@ -247,15 +260,17 @@ class Window(_core.WindowCore):
             return shown
         return self._message(entry[SEQ])
 
-    def outline(self, fixed_tokens: int | None = None) -> View:
-        """Which messages the prompt shows, without their content, nothing cut yet. Call it under the guard."""
+    def outline(self, fixed_tokens: int | None = None, extra: int = 0) -> View:
+        """Which messages the prompt shows beside `extra` further tokens, without their content, nothing cut yet. Call
+        it under the guard."""
         fixed = self._overhead.prompt + (self._fixed_tokens if fixed_tokens is None else fixed_tokens)
-        tokens, entries = self._entries(fixed + self._generated, self._budget)
+        tokens, entries = self._entries(fixed + self._generated + extra, self._budget)
         return View(entries, tokens, fixed, self._block, self._generated)
 
-    def compose(self, fixed_tokens: int | None = None, query: str | None = None) -> View:
-        """The prompt as it stands, texts cut where they must be. Raises BudgetError. Call it under the guard."""
-        view = self.outline(fixed_tokens)
+    def compose(self, fixed_tokens: int | None = None, query: str | None = None, extra: int = 0) -> View:
+        """The prompt as it stands, texts cut where they must be; `extra` tokens are left for what the caller adds, and
+        counted. Raises BudgetError. Call it under the guard."""
+        view = self.outline(fixed_tokens, extra)
         if view.tokens > self._budget and view.block:
             self._yield_block(view)
         view.messages = [self._shown(e) for e in view.entries]
@@ -276,7 +291,7 @@ class Window(_core.WindowCore):
         for entry, message in zip(view.entries, view.messages, strict=True):
             if entry[FLAGS] & (_core.HEAD | _core.PINNED) or not self._may_shrink(entry):
                 continue
-            for part, text in _texts(message):
+            for part, text in texts_of(message):
                 both_ends = entry[ROLE] == TOOL
                 floor = self._count(marker(len(text)) + "\n\n" * both_ends)
                 now = self._cached_count(entry[SEQ], part, text)
@@ -313,7 +328,7 @@ class Window(_core.WindowCore):
         if tokens <= room:
             return message
         pieces = []
-        for part, text in _texts(message):
+        for part, text in texts_of(message):
             floor = self._count(marker(len(text)))
             pieces.append(Piece(0, part, text, self._count(text), floor, True))
         limit = level(pieces, tokens - room) or 0
@@ -398,6 +413,8 @@ class Window(_core.WindowCore):
                 if fingerprint != self._counter.fingerprint:
                     tokens = self._cost(check(self._message(entry[SEQ])))
                 self._set_cost(entry[SEQ], tokens, 0)
+                if self._totals()["start_seq"] < entry[6] <= self._totals()["newest_seq"]:
+                    self._advance(entry[6])
                 return
 
     def unpin(self, seq: int) -> None:
@@ -433,29 +450,46 @@ class Window(_core.WindowCore):
     # ------------------------------------------------------------------------------------------------ account
     def account(self, view: View) -> list[Part]:
         """Where the view's tokens go, and what is not in it."""
+        return self._parts(view, self._lines_of(view))
+
+    def plain_account(self, tokens: int) -> list[Part]:
+        """The same for the prompt as it stands, where nothing is cut or added: without a look at each message."""
+        fixed = self._overhead.prompt + self._fixed_tokens
+        return self._parts(View([], tokens, fixed, "", 0), self._lines(fixed, self._budget))
+
+    def _lines_of(self, view: View) -> list[tuple[int, int, int, int]]:
+        """For head, pinned, anchor and window: messages, tokens, first and last seq."""
+        start = self._totals()["start_seq"] or 1 << 63
+        lines = [[0, 0, 0, 0] for _ in range(4)]
+        for seq, _, flags, tokens, *_ in view.entries:
+            if flags & Flag.HEAD:
+                line = lines[0]
+            elif seq >= start:
+                line = lines[3]
+            else:
+                line = lines[1] if flags & (Flag.PINNED | Flag.TURN_PINNED) else lines[2]
+            line[0] += 1
+            line[1] += tokens
+            line[2] = line[2] or seq
+            line[3] = seq
+        return [(line[0], line[1], line[2], line[3]) for line in lines]
+
+    def _parts(self, view: View, lines: list[tuple[int, int, int, int]]) -> list[Part]:
         totals = self._totals()
         parts = [Part("overhead", 0, view.fixed)]
-        start = totals["start_seq"] or 1 << 63
-        sums: dict[str, Part] = {}
-        for seq, _, flags, tokens, *_ in view.entries:
-            if flags & _core.HEAD:
-                kind = "head"
-            elif seq >= start:
-                kind = "window"
-            elif flags & (_core.PINNED | _core.TURN_PINNED):
-                kind = "pinned"
-            else:
-                kind = "anchor"
-            part = sums.setdefault(kind, Part(kind, 0, 0, seq, seq))
-            part.messages += 1
-            part.tokens += tokens - view.shortened.get(seq, 0)
-            part.last_seq = seq
-        parts += [sums[kind] for kind in ("head", "pinned", "anchor", "window") if kind in sums]
-        shown = sum(1 for e in view.entries if not e[FLAGS] & _core.HEAD)
-        stored = totals["kept_records"] + totals["window_records"]
-        left = totals["outside_records"] + stored - shown
+        parts += [
+            Part(kind, *line)
+            for kind, line in zip(("head", "pinned", "anchor", "window"), lines, strict=True)
+            if line[0]
+        ]
+        by_kind = {part.kind: part for part in parts}
+        for seq, lost in view.shortened.items():
+            found = self._find(seq)
+            apart = "pinned" if found is not None and found[FLAGS] & Flag.TURN_PINNED else "anchor"
+            by_kind["window" if seq >= totals["start_seq"] else apart].tokens -= lost
+        shown, full = sum(line[0] for line in lines[1:]), sum(line[1] for line in lines[1:])
+        left = totals["outside_records"] + totals["kept_records"] + totals["window_records"] - shown
         if left:
-            full = sum(e[TOKENS] for e in view.entries) - totals["head_tokens"]
             lost = totals["outside_tokens"] + totals["kept_tokens"] + totals["window_tokens"] - full
             parts.append(Part("evicted", left, lost, included=False))
         if view.shortened:
@@ -470,8 +504,9 @@ class Window(_core.WindowCore):
         return parts
 
 
-def _texts(message: Message) -> list[tuple[int | None, str]]:
-    """The texts of a message's content that are not empty, each with the index of its part; None for a plain content."""
+def texts_of(message: Message) -> list[tuple[int | None, str]]:
+    """The texts of a message's content that are not empty, each with the index of its part; None for a plain
+    content."""
     content = message.get("content")
     found: list[tuple[int | None, object]] = []
     if isinstance(content, list):

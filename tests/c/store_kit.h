@@ -137,7 +137,7 @@ typedef struct bench {
     uint64_t seq; /* of the last append */
 } bench;
 
-static const hm_policy NO_MARKS = {UINT64_MAX / 2, 0, 0, UINT64_MAX, UINT64_MAX};
+static const hm_policy NO_MARKS = {UINT64_MAX / 2, 0, 0, UINT64_MAX, UINT64_MAX, 0};
 
 static inline hm_status open_bench(bench *b, size_t limit_bytes, size_t history_bytes)
 {
@@ -207,7 +207,7 @@ static inline hm_status put(bench *b, hm_role role, uint32_t tokens, size_t leng
 
 static inline hm_policy marks(uint64_t high, uint64_t overlap)
 {
-    return (hm_policy){high, overlap, 0, UINT64_MAX, UINT64_MAX};
+    return (hm_policy){high, overlap, 0, UINT64_MAX, UINT64_MAX, 0};
 }
 
 /* A user record and `rounds` answers, each of 10 tokens and `length` bytes. */

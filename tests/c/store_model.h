@@ -373,7 +373,7 @@ static inline bool model_rewind(model *m, uint64_t after)
     m->newest = newest;
     m->start = heads(m);
     if (last != NO_INDEX) {
-        const uint64_t seq = m->e[last].start_seq;
+        const uint64_t seq = m->e[cut - 1].start_seq;
         m->start = oldest_in_ring(m);
         while (m->e[m->start].seq < seq && m->start < newest)
             m->start++;

@@ -43,7 +43,7 @@ static bool chance(run *r, uint64_t percent) { return draw(r, 100) < percent; }
 
 static hm_policy draw_policy(run *r)
 {
-    hm_policy p = {draw(r, 600), 0, draw(r, 4) ? 0 : draw(r, 50), UINT64_MAX, UINT64_MAX};
+    hm_policy p = {draw(r, 600), 0, draw(r, 4) ? 0 : draw(r, 50), UINT64_MAX, UINT64_MAX, 0};
     if (chance(r, 70))
         p.overlap = draw(r, p.high + 20);
     if (chance(r, 25))
