@@ -52,6 +52,15 @@ static void leave_partial(const hm_store *s, load *l)
     l->messages--;
 }
 
+/* Whether no turn begins between `at` and the newest turn: what stands there is the turn before the newest. */
+static bool last_older(const hm_store *s, uint64_t at, uint64_t newest)
+{
+    for (at++; at < newest; at++)
+        if (hm_opens_turn(hm_at(s, at)))
+            return false;
+    return true;
+}
+
 /* Where the window would start. Changes nothing. */
 static uint64_t plan(const hm_store *s, const hm_policy *p, load *l)
 {
@@ -61,11 +70,12 @@ static uint64_t plan(const hm_store *s, const hm_policy *p, load *l)
     const uint64_t low = low_mark(s, p);
     const uint64_t newest = s->newest_pos != HM_NONE ? s->newest_pos : s->end;
 
-    /* Older turns, each whole: a turn without its user message would be read as another one's answer. */
+    /* Older turns, each whole: a turn without its user message would be read as another one's answer. The one before the
+     * newest goes only when it must: for the margin alone, an answer just given is too dear. */
     const uint64_t turn = s->anchor_pos != HM_NONE && s->anchor_pos >= at ? s->anchor_pos : at;
     bool partial = s->partial_seq != 0;
     while (at < turn) {
-        if (!over(l, p, low))
+        if (!over(l, p, low) || (!over(l, p, p->high) && last_older(s, at, turn)))
             return at;
         if (partial)
             leave_partial(s, l);
@@ -154,7 +164,7 @@ static void drop_partial(hm_store *s)
 /* `partial`: the user record that has to stand apart for a window that starts at `start`, or 0. */
 static void move_start(hm_store *s, uint64_t start, uint64_t partial)
 {
-    if (s->partial_seq && s->start != start)
+    if (s->partial_seq && s->partial_seq != partial && s->start != start)
         drop_partial(s);
     s->partial_seq = partial;
     bool same = true; /* everything passed so far stays in the prompt, in its place */
@@ -301,7 +311,7 @@ static bool evict_turns(hm_store *s, const hm_policy *p)
     const load all = current_load(s, p);
     load l = all;
     uint64_t at = s->start, weight = 0;
-    while (at != turn && over(&l, p, low)) {
+    while (at != turn && over(&l, p, low) && (over(&l, p, p->high) || !last_older(s, at, turn))) {
         const hm_record *r = hm_at(s, at);
         l.turns -= hm_opens_turn(r);
         do {

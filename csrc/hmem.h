@@ -156,8 +156,8 @@ void hm_store_close(hm_store *store);
  * except that at the byte limit history may have been dropped to make room. */
 hm_status hm_store_append(hm_store *store, const hm_message *message, uint64_t *seq);
 
-/* Evicts down to the low mark when the prompt is above the high mark: older turns first, each whole, then the oldest
- * groups of the newest turn; the anchor and the newest group stay. Then drops history beyond history_bytes.
+/* Evicts down to the low mark when the prompt is above the high mark: older turns first, each whole (the one before
+ * the newest only down to the high mark), then the oldest groups of the newest turn; the anchor and the newest group stay. Then drops history beyond history_bytes.
  * Returns the number of shown records that left the window. O(1) each; never fails, and allocates only to copy what stands
  * apart out of history that is dropped. */
 uint64_t hm_store_settle(hm_store *store, const hm_policy *policy);

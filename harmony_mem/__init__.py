@@ -20,10 +20,18 @@ from .errors import (
     OversizeError,
     ProtocolError,
     SidecarError,
+    SummaryError,
 )
-from .memory import FixedWindowMemory, Memory, SlidingWindowMemory
+from .memory import (
+    FixedWindowMemory,
+    LayeredMemory,
+    Memory,
+    MemoryConversationStore,
+    SlidingWindowMemory,
+    SummaryMemory,
+)
 from .tokens import TokenCounter
-from .types import Part, Prompt
+from .types import Item, Part, Prompt, Source, Summary
 
 __all__ = [
     "ARCHITECTURES",
@@ -34,8 +42,11 @@ __all__ = [
     "HarmonyMemError",
     "HistoryError",
     "IdConflictError",
+    "Item",
+    "LayeredMemory",
     "LimitError",
     "Memory",
+    "MemoryConversationStore",
     "MessageError",
     "OptionError",
     "OversizeError",
@@ -44,6 +55,10 @@ __all__ = [
     "ProtocolError",
     "SidecarError",
     "SlidingWindowMemory",
+    "Source",
+    "Summary",
+    "SummaryError",
+    "SummaryMemory",
     "TokenCounter",
     "__version__",
     "create_memory",

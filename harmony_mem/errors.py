@@ -8,6 +8,7 @@
     ├── BudgetError          what must stay exceeds the budget: the prompt cannot be made
     ├── CounterError         the token counter raised, or returned something that is no count
     ├── HistoryError         a seq that does not exist, or is no longer kept in memory
+    ├── SummaryError         a summariser's answer is no text and no Summary
     ├── LimitError           a limit in bytes, messages or connections was reached
     ├── ClosedError          the memory or the connection was closed before
     └── SidecarError         the sidecar answered with an error; `code` says which
@@ -32,6 +33,7 @@ __all__ = [
     "OversizeError",
     "ProtocolError",
     "SidecarError",
+    "SummaryError",
     "brief",
     "nearest",
 ]
@@ -88,6 +90,10 @@ class CounterError(HarmonyMemError, ValueError):
 
 class HistoryError(HarmonyMemError, ValueError):
     """A seq that never was, or whose message is no longer kept in memory. Nothing was changed."""
+
+
+class SummaryError(HarmonyMemError, ValueError):
+    """A summariser returned something that is no text, no Summary and not None. The summary stays as it was."""
 
 
 class LimitError(HarmonyMemError):

@@ -126,6 +126,9 @@ class Model:
             turn = self.records.index(anchor) if anchor and self.records.index(anchor) >= self.start else self.start
             at = self.start
             while at < turn and self._over(at, low):
+                rest = self.records[at + 1 : turn]
+                if not self._over(at, self.budget) and not any(r.shown and r.role == "user" for r in rest):
+                    break  # the turn before the newest goes only when it must
                 at += 1
                 while at < turn and not (self.records[at].shown is not None and self.records[at].role == "user"):
                     at += 1

@@ -115,7 +115,7 @@ def test_a_wrong_option_is_named_with_what_is_allowed(options, says) -> None:
 def test_architectures() -> None:
     with pytest.raises(hm.OptionError, match="did you mean 'sliding'"):
         hm.create_memory("slidng")
-    with pytest.raises(hm.OptionError, match="allowed: fixed, sliding"):
+    with pytest.raises(hm.OptionError, match="allowed: fixed, layered, sliding, summary"):
         hm.create_memory(None)
     with pytest.raises(hm.OptionError, match="abstract"):
         hm.Memory()

@@ -43,6 +43,7 @@ class Memory(Window):
         self._given: dict[str, Any] = {}
         self._options: dict[str, Any] = {}
         self._codec = codec
+        self._set_aside_after: int | None = None
         self._apply(type(self), options)
 
     # ------------------------------------------------------------------------------------------------ options
@@ -119,6 +120,9 @@ class Memory(Window):
     def _leave(self) -> None:
         """Another architecture takes over."""
 
+    def _before_prompt(self) -> None:
+        """A prompt is asked for; the guard is not taken yet."""
+
     def _noticed(self) -> None:
         """An add has passed one of the limits that were given to _watch."""
 
@@ -133,6 +137,7 @@ class Memory(Window):
         `query` is for memories that recall; `fixed_tokens` (tool schemas and the like) is for this call alone.
         """
         _check_call(query, fixed_tokens)
+        self._before_prompt()
         with self.guard:
             view = self.compose(fixed_tokens, query)
             return Prompt([dict(m) for m in view.messages], view.tokens, self._counter.exact, self.account(view))
@@ -140,6 +145,7 @@ class Memory(Window):
     def _messages(self, query: str | None, fixed_tokens: int | None, copy: bool) -> list[Message]:
         """What messages() does when the prompt is not plain."""
         _check_call(query, fixed_tokens)
+        self._before_prompt()
         with self.guard:
             found = self.compose(fixed_tokens, query).messages
             return [dict(m) for m in found] if copy else found
@@ -156,6 +162,7 @@ class Memory(Window):
         """For a memory with a codec: the prompt's messages as a MessagePack array, its cost, exactness and account."""
         assert self._codec is not None
         _check_call(query, fixed_tokens)
+        self._before_prompt()
         with self.guard:
             packed = self._gather() if fixed_tokens is None else None
             if packed is not None:  # a copy of spans, nothing is unpacked
@@ -169,6 +176,7 @@ class Memory(Window):
     @property
     def token_count(self) -> int:
         """prompt().token_count. Raises as prompt() does."""
+        self._before_prompt()
         with self.guard:
             whole = None if self.decorated else self._view_tokens()
             return self.compose().tokens if whole is None else whole
@@ -226,9 +234,27 @@ class Memory(Window):
         self._totals()
         return True
 
+    @property
+    def window_start(self) -> int:
+        """Seq of the window's first message, 0 when it is empty."""
+        start: int = self._totals()["start_seq"]
+        return start
+
+    def rewind(self, after_seq: int) -> None:
+        """See Window.rewind."""
+        with self.guard:
+            super().rewind(after_seq)
+            self._note_set_aside(after_seq)
+
+    def _note_set_aside(self, after_seq: int) -> None:
+        """For an architecture that is not at work now but has made something of what was set aside."""
+        before = self._set_aside_after
+        self._set_aside_after = after_seq if before is None else min(before, after_seq)
+
     def clear(self) -> None:
         """Empties the session. Seqs go on, ids are free again."""
         with self.guard:
+            self._note_set_aside(0)
             self._clear()
             self._ids.clear()
             self._repairs.clear()

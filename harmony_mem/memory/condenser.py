@@ -19,6 +19,7 @@ __all__ = ["Condenser", "Run"]
 
 MAX_THREADS = 16
 """Background runs alive in this process, abandoned ones that never ended included. One more waits for its turn."""
+GRACE = 0.002
 LEAST_BACKOFF = 1_000
 MOST_BACKOFF = 300_000
 
@@ -29,11 +30,12 @@ _threads_lock = _thread.allocate_lock()
 class Run:
     """One run of a summariser over one or more chunks."""
 
-    __slots__ = ("abandoned", "ended", "generation", "started")
+    __slots__ = ("abandoned", "born", "ended", "generation", "started")
 
     def __init__(self, generation: int, started: int) -> None:
         self.generation = generation
         self.started = started
+        self.born = time.monotonic()
         self.abandoned = False  # its result is no longer wanted
         self.ended = _thread.allocate_lock()  # held while it runs
         self.ended.acquire()
@@ -132,6 +134,16 @@ class Condenser:
             self.failed("no thread could be started")
             return False
         return True
+
+    def grace(self) -> None:
+        """Lets a run that has just begun end, for GRACE seconds from its start and no more: a summariser that answers
+        at once is then in the very next prompt. Called without the guard, which the run needs."""
+        run = self.running
+        if run is None or not self.background:
+            return
+        left = run.born + GRACE - time.monotonic()
+        if left > 0 and run.ended.acquire(timeout=left):
+            run.ended.release()
 
     def end(self, run: Run) -> None:
         """The run is over, whatever came of it."""

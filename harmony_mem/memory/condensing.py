@@ -44,6 +44,8 @@ __all__ = ["CondensingMemory"]
 
 CATCH_UP = 512
 """A summariser that runs at once does so when a prompt is asked for, or when this many messages wait."""
+KEPT_SHARE = 10
+"""Beside `keep_recent` messages at least this part of the recent tokens stays: two short messages say too little."""
 MAX_VERSIONS = 64
 
 CONDENSING_OPTIONS: dict[str, Any] = {
@@ -71,6 +73,7 @@ class CondensingMemory(Memory):
         if not hasattr(self, "_condenser"):
             self._summary: Summary | None = None
             self._covered = Covered()
+            self._pool: list[Any] = []  # the layered memory's long-term entries
             self._versions: list[tuple[int, Any]] = []  # (newest seq of a change, the state before it)
             self._pending_from = 1  # no message before it waits to be condensed
             self._generation = 0
@@ -85,6 +88,10 @@ class CondensingMemory(Memory):
             self._summarizer.background, options["cooldown"], options["timeout"], options["clock"]
         )
         self.decorated = True
+        if self._set_aside_after is not None:  # while another architecture was at work
+            self._take_back(self._set_aside_after)
+        self._set_aside_after = None
+        self._adopt()
         self._render_head()
         self._rewatch()
 
@@ -102,10 +109,14 @@ class CondensingMemory(Memory):
         self._condenser.abandon()
 
     def _state(self) -> Any:
-        return self._summary, self._covered.copy()
+        return self._summary, self._covered.copy(), list(self._pool)
 
     def _set_state(self, state: Any) -> None:
-        self._summary, self._covered = state[0], state[1].copy()
+        self._summary, self._covered, self._pool = state[0], state[1].copy(), list(state[2])
+
+    def _adopt(self) -> None:
+        """Takes over what another condensing architecture has condensed, in this one's form."""
+        raise NotImplementedError
 
     # ------------------------------------------------------------------------------------------------ what is due
     def _limits(self) -> tuple[int | None, int | None, int]:
@@ -123,6 +134,10 @@ class CondensingMemory(Memory):
         shown = [e for e in self._from(start) if not e[FLAGS] & Flag.HIDDEN]
         newest, anchor = totals["newest_seq"], totals["anchor_seq"]
         at = max(0, len(shown) - keep)
+        least, left = (tokens or 0) // KEPT_SHARE, sum(e[TOKENS] for e in shown[at:])
+        while at and left + shown[at - 1][TOKENS] <= least:
+            at -= 1
+            left += shown[at][TOKENS]
         while at and (shown[at][FLAGS] & Flag.JOIN or shown[at][SEQ] > newest):
             at -= 1
         if shown[at][SEQ] < anchor:  # an older turn: from its question on, if that is not all there is
@@ -190,6 +205,9 @@ class CondensingMemory(Memory):
         import time
 
         self._watch(tokens, messages, evicted + 1, time.time_ns() // 1_000_000 + wait if wait > 0 else 0)
+
+    def _before_prompt(self) -> None:
+        self._condenser.grace()
 
     def _catch_up(self) -> None:
         """Before a prompt is made: what is due of a summariser that runs at once; else only whether a run took too
@@ -320,9 +338,6 @@ class CondensingMemory(Memory):
         self._generated = self._block_cost(text) if text else 0
         self._set_marks()
 
-    def _head_text(self) -> str:
-        raise NotImplementedError
-
     def _block_cost(self, text: str) -> int:
         merged = self._merge_target()
         if merged is not None:
@@ -360,7 +375,25 @@ class CondensingMemory(Memory):
         view.generated, view.block = now, text
 
     def _shrunk_block(self, room: int) -> str:
-        return ""
+        return self._text(min(room, self._block_limit()))
+
+    def _head_text(self) -> str:
+        return self._text(self._block_limit())
+
+    def _text(self, limit: int) -> str:
+        """The block, as far as it fits the limit; its message's overhead is part of its cost."""
+        raise NotImplementedError
+
+    def _block_limit(self) -> int:
+        """What the block may cost: its own limit, but not the room that the recent part needs in a small budget."""
+        limit: int = self._options["summary_token_limit"]
+        tokens, _, _ = self._limits()
+        totals = self._totals()
+        taken = self._overhead.prompt + self._fixed_tokens + totals["head_tokens"] + totals["pinned_tokens"]
+        room = self._budget - taken - (tokens or 0)
+        if not tokens:
+            return min(limit, self._budget * 11 // 100)
+        return min(limit, int(max(room, self._budget // 6)))
 
     def compose(self, fixed_tokens: int | None = None, query: str | None = None, extra: int = 0) -> View:
         """The prompt, with what is due of the summary taken in first."""
@@ -396,15 +429,8 @@ class CondensingMemory(Memory):
         """As Window.rewind; a summary that covers what is set aside is taken back to what it was before."""
         with self.guard:
             super().rewind(after_seq)
-            self._stop_run()
-            # The newest group is shown word for word: no summary covers it.
-            most = min(after_seq, max(0, self._totals()["newest_seq"] - 1))
-            while self._versions and self._versions[-1][0] > most:
-                self._set_state(self._versions.pop()[1])
-            if self._covered.last > most:  # changed too often since: what surely rests on what is left stays
-                self._cut_state(most)
-            self._pending_from = 1
-            self._after_rewind(after_seq)
+            self._set_aside_after = None
+            self._take_back(after_seq)
             self._render_head()
             start = self._totals()["start_seq"]
             uncovered = next(
@@ -414,8 +440,21 @@ class CondensingMemory(Memory):
                 self._advance_to(min(uncovered, self._totals()["newest_seq"]))
             self._rewatch()
 
+    def _take_back(self, after_seq: int) -> None:
+        """What covers messages after this one is as it was before it did."""
+        self._stop_run()
+        # The newest group is shown word for word: no summary covers it.
+        most = min(after_seq, max(0, self._totals()["newest_seq"] - 1))
+        while self._versions and self._versions[-1][0] > most:
+            self._set_state(self._versions.pop()[1])
+        if self._covered.last > most:  # changed too often since: what surely rests on what is left stays
+            self._cut_state(most)
+        self._pending_from = 1
+        self._after_rewind(after_seq)
+
     def _cut_state(self, after_seq: int) -> None:
         self._covered.cut(after_seq)
+        self._pool = [e for e in self._pool if e.last_seq <= after_seq]
         if self._summary is not None:
             kept = [i for i in self._summary.items if all(s <= after_seq for s in i.source_seqs)]
             self._summary = Summary(kept, self._summary.keywords) if kept else None
@@ -427,12 +466,10 @@ class CondensingMemory(Memory):
         """As Memory.clear; the summary goes too."""
         with self.guard:
             super().clear()
-            self._stop_run()
-            self._summary = None
-            self._covered = Covered()
+            self._set_aside_after = None
             self._versions.clear()
-            self._pending_from = 1
-            self._after_rewind(0)
+            self._summary, self._covered, self._pool = None, Covered(), []
+            self._take_back(0)
             self._render_head()
 
     def close(self) -> None:

@@ -5,6 +5,9 @@
         session.add({"role": "user", "content": "..."})
         messages = session.messages()["messages"]
 
+What the sidecar tells unasked, to who opened a session with notify=True, collects in client.notifications as
+(method, params) while calls wait for their answers, or when poll() is called.
+
 Errors: SidecarError with the code of the table in docs/rpc.md, ProtocolError for bytes that are no answer, ClosedError
 when the connection is gone. One thread at a time: give each thread a client of its own.
 """
@@ -14,6 +17,7 @@ from __future__ import annotations
 import select
 import socket
 import time
+from collections import deque
 
 from harmony_mem._version import __version__
 from harmony_mem.errors import ClosedError, OptionError, ProtocolError, SidecarError
@@ -24,13 +28,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
-    from typing import Any, Self
+    from typing import Any, NoReturn, Self
 
     Message = dict[str, Any]
 
 __all__ = ["CallError", "Client", "Session"]
 
 PROTOCOL = 1
+KEPT = 1024  # notifications; the oldest go first
 _READ_BYTES = 256 << 10
 _PENDING = object()
 
@@ -79,6 +84,10 @@ class Session:
         """`{prompt, token_count}`"""
         return self._call("build_prompt", style=style, query=query, fixed_tokens=fixed_tokens)  # type: ignore[no-any-return]
 
+    def recall(self, query: str, k: int | None = None, scope: str | None = None) -> list[dict[str, Any]]:
+        """What matches best of what left the window, best first: `{text, first_seq, last_seq, time, score}`."""
+        return self._call("recall", query=query, k=k, scope=scope)["items"]  # type: ignore[no-any-return]
+
     def rewind(self, after_seq: int) -> dict[str, Any]:
         return self._call("rewind", after_seq=after_seq)  # type: ignore[no-any-return]
 
@@ -102,6 +111,7 @@ class Client:
     def __init__(self, path: str | None = None, *, timeout: float = 10.0, name: str = "python") -> None:
         self.path = default_path() if path is None else path
         self.timeout = timeout
+        self.notifications: deque[tuple[str, dict[str, Any]]] = deque(maxlen=KEPT)
         check_path(self.path)
         self._parser = codec.FrameParser()
         self._next_id = 0
@@ -129,11 +139,18 @@ class Client:
             raise
 
     # ------------------------------------------------------------------------------------------ the methods
-    def open(self, user: str, session: str, architecture: str | None = None, **options: Any) -> Session:
-        """Opens a session, or joins one that is open. Without an architecture it must be open already."""
+    def open(
+        self, user: str, session: str, architecture: str | None = None, *, notify: bool | None = None, **options: Any
+    ) -> Session:
+        """Opens a session, or joins one that is open. Without an architecture it must be open already.
+
+        With notify=True this client hears from now on what happens in the session, with False no longer.
+        """
         params: dict[str, Any] = {"user": user, "session": session, "options": options}
         if architecture is not None:
             params["architecture"] = architecture
+        if notify is not None:
+            params["notify"] = notify
         return Session(self, user, session, self.call("open", params))
 
     def ping(self) -> float:
@@ -190,10 +207,14 @@ class Client:
             if exhausted and done == len(results):
                 return results
             view = self._exchange(view, deadline, method)
+            late = time.monotonic() > deadline
             while (frame := self._next_frame()) is not None:
                 position, value = self._decode(frame, first)
                 if position is None:
+                    if late:  # notifications are no step forward, however many come
+                        self._give_up(method)
                     continue
+                late = False
                 if position >= len(results) or results[position] is not _PENDING:
                     self.close()
                     raise ProtocolError("an answer to a request that waits for none")
@@ -231,21 +252,50 @@ class Client:
         poll.register(sock, select.POLLIN | (select.POLLOUT if view and not gone else 0))
         events = poll.poll(max(0.0, left) * 1000)
         if not events:
-            # Half a request may be sent, and the answer may come yet: nothing after it could be told apart from it.
-            self.close()
-            raise SidecarError(f"{method}: no answer within {self.timeout} s; the connection is closed", code="timeout")
+            self._give_up(method)
         if events[0][1] & ~select.POLLOUT:
-            try:
-                data = sock.recv(_READ_BYTES)
-            except BlockingIOError:
-                return view
-            except OSError:
-                data = b""
-            if not data:
-                self.close()
-                raise ClosedError(f"{method}: the sidecar closed the connection")
-            self._parser.feed(data)
+            self._read(method)
         return view
+
+    def _read(self, method: str) -> None:
+        """Feeds the parser with what is there."""
+        assert self._socket is not None
+        try:
+            data = self._socket.recv(_READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            raise ClosedError(f"{method}: the sidecar closed the connection")
+        self._parser.feed(data)
+
+    def _give_up(self, method: str) -> NoReturn:
+        """Half a request may be sent, and the answer may come yet: nothing after it could be told apart from it."""
+        self.close()
+        raise SidecarError(f"{method}: no answer within {self.timeout} s; the connection is closed", code="timeout")
+
+    def poll(self, timeout: float = 0.0) -> bool:
+        """Takes in what has been told, and waits up to `timeout` seconds while there is nothing.
+
+        True when `notifications` holds any. Raises ClosedError, ProtocolError.
+        """
+        deadline = time.monotonic() + timeout
+        while self._socket is not None:
+            poll = select.poll()
+            poll.register(self._socket, select.POLLIN)
+            left = 0.0 if self.notifications else max(0.0, deadline - time.monotonic())
+            if not poll.poll(left * 1000):
+                return bool(self.notifications)
+            self._read("poll")
+            while (frame := self._next_frame()) is not None:
+                if self._decode(frame, self._next_id)[0] is not None:
+                    self.close()
+                    raise ProtocolError("an answer to a request that waits for none")
+            if self.notifications:
+                return True
+        raise ClosedError("the client is closed")
 
     def _next_frame(self) -> bytes | None:
         try:
@@ -259,8 +309,13 @@ class Client:
         try:
             document = codec.unpack(frame)
             kind = document[0]
+            if kind == codec.NOTIFICATION:
+                _, told, params = document
+                if type(told) is not str or type(params) is not dict:
+                    raise ValueError("a notification is a text and a map")
+                self.notifications.append((told, params))
             if kind != codec.RESPONSE:
-                return None, None  # a notification
+                return None, None
             _, number, error, result = document
             position = None if number is None else (number - first) & codec.MAX_ID
             if error is not None:

@@ -70,6 +70,7 @@ CODES = {
     "budget": "what must stay exceeds the budget: no prompt can be made",
     "counter": "the token counter failed; nothing was stored",
     "history": "the seq never was, or is no longer kept in memory",
+    "summary": "a summariser's answer is no text and no summary; the summary stays as it was",
     "limit": "a limit of the session was reached, such as limits.session_bytes",
     "closed": "the memory was closed",
     "forbidden": "only the sidecar's own uid and root may do this",
@@ -89,6 +90,7 @@ ERROR_CODES: dict[type[BaseException], str] = {
     errors.BudgetError: "budget",
     errors.CounterError: "counter",
     errors.HistoryError: "history",
+    errors.SummaryError: "summary",
     errors.LimitError: "limit",
     errors.ClosedError: "closed",
 }

@@ -7,6 +7,10 @@ import sys
 
 from harmony_mem.sidecar.codec import FrameParser
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = ["Connection", "peer_uid"]
 
 _UCRED_BYTES = 12  # pid, uid, gid: three 32-bit integers
@@ -23,6 +27,7 @@ class Connection:
 
     __slots__ = (
         "_ends",
+        "_note_ends",
         "_out",
         "_taken",
         "_total",
@@ -34,6 +39,7 @@ class Connection:
         "privileged",
         "quota",
         "sock",
+        "watching",
     )
 
     def __init__(self, sock: socket.socket, uid: int, *, privileged: bool, frame_bytes: int, now: float) -> None:
@@ -45,9 +51,11 @@ class Connection:
         self.active = now  # when a byte last went either way
         self.ended = False  # nothing more is read: the connection closes once all is answered and sent
         self.quota = 0  # bytes still to be read while draining
+        self.watching: set[Any] = set()  # sessions whose notifications it asked for
         self._out = bytearray()
         # Where each unsent answer ends, counted from the connection's first byte that had to be kept.
         self._ends: list[int] = []
+        self._note_ends: list[int] = []  # the same for notifications, which are no answers
         self._total = 0
         self._taken = 0
 
@@ -61,6 +69,11 @@ class Connection:
         """Answers that wait for the client, one sent by half included."""
         return len(self._ends)
 
+    @property
+    def noted(self) -> int:
+        """Notifications that wait for the client, one sent by half included."""
+        return len(self._note_ends)
+
     def read(self, size: int) -> int:
         """Feeds the parser. Returns the number of bytes, 0 when there are none now, -1 at the end of the stream."""
         try:
@@ -72,13 +85,14 @@ class Connection:
         self.parser.feed(data)
         return len(data)
 
-    def send(self, frames: list[bytes]) -> None:
-        """Sends frames behind what waits already. Raises OSError when the client is gone."""
+    def send(self, frames: list[bytes], *, notes: bool = False) -> None:
+        """Sends answers, or notifications, behind what waits already. Raises OSError when the client is gone."""
+        ends = self._note_ends if notes else self._ends
         if self._out:
             for frame in frames:
                 self._out += frame
                 self._total += len(frame)
-                self._ends.append(self._total)
+                ends.append(self._total)
             self.flush()
             return
         data = frames[0] if len(frames) == 1 else b"".join(frames)
@@ -94,7 +108,7 @@ class Connection:
         for frame in frames:
             self._total += len(frame)
             if self._total > 0:
-                self._ends.append(self._total)
+                ends.append(self._total)
 
     def flush(self) -> bool:
         """Sends what waits; True when some of it went. Raises OSError when the client is gone."""
@@ -107,12 +121,14 @@ class Connection:
         self._taken += sent
         if not self._out:
             self._ends.clear()
+            self._note_ends.clear()
             self._total = self._taken = 0
             return True
-        done = 0
-        for end in self._ends:
-            if end > self._taken:
-                break
-            done += 1
-        del self._ends[:done]
+        for ends in (self._ends, self._note_ends):
+            done = 0
+            for end in ends:
+                if end > self._taken:
+                    break
+                done += 1
+            del ends[:done]
         return True

@@ -10,7 +10,7 @@ import os
 
 from harmony_mem.errors import HarmonyMemError, HistoryError, SidecarError, nearest
 from harmony_mem.sidecar.codec import Encoded
-from harmony_mem.sidecar.sessions import Sessions
+from harmony_mem.sidecar.sessions import Session, Sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     class Peer(Protocol):
         namespace: str
         privileged: bool
+        watching: set[Any]
 
     class Control(Protocol):
         version: str
@@ -28,17 +29,26 @@ if TYPE_CHECKING:
 
         def counters(self) -> dict[str, Any]: ...
 
+        def notify(self, peers: set[Any], method: str, params: dict[str, Any]) -> None: ...
+
     Params = dict[str, Any]
     Kind = tuple[Callable[[Any], bool], str]
 
 
-__all__ = ["METHODS", "PROTOCOL", "Dispatcher"]
+__all__ = ["METHODS", "NOTIFICATIONS", "PROTOCOL", "Dispatcher"]
 
 PROTOCOL = 1
 # What this sidecar can do beyond the methods of protocol 1's first form; a client asks here before it relies on one.
-FEATURES: list[str] = []
+FEATURES = ["layered", "notify", "recall", "summary"]
+# What listeners are told, and the parameters of each.
+NOTIFICATIONS = {
+    "evicted": ("user", "session", "count", "last_seq"),
+    "summarized": ("user", "session", "covered", "tokens"),
+}
 
 _STYLES = ("plain", "chatml")
+DEFAULT_RECALLED = 5
+MOST_RECALLED = 1000
 _MAX = 1 << 62  # a count beyond this is a mistake, and would not fit the core's numbers
 
 # Kinds of parameters: a test, and what to say after "must be".
@@ -51,6 +61,8 @@ TIME: Kind = (lambda v: type(v) is int and 0 <= v <= _MAX, "milliseconds since 1
 MAP: Kind = (lambda v: type(v) is dict, "a map")
 LIST: Kind = (lambda v: type(v) is list, "a list")
 STYLE: Kind = (lambda v: v in _STYLES, '"plain" or "chatml"')
+HITS: Kind = (lambda v: type(v) is int and 1 <= v <= MOST_RECALLED, f"an integer from 1 to {MOST_RECALLED}")
+SCOPE: Kind = (lambda v: v == "session", '"session"')
 
 _TYPE_NAMES = {
     str: "a text",
@@ -111,18 +123,46 @@ class Dispatcher:
         self._limits = limits
         self._control = control
         self._names = limits["name_chars"]
+        self._heard: Session | None = None  # the session of the call that runs, when somebody listens to it
 
     def call(self, peer: Peer, method: str, params: Params) -> Any:
-        """The result of a method. Raises HarmonyMemError for every mistake of the caller; anything else is a fault."""
+        """The result of a method. Raises HarmonyMemError for every mistake of the caller; anything else is a fault.
+
+        What the call made happen in a session that somebody listens to goes to control.notify(), also when it failed:
+        a batch that could not be taken back has evicted, a prompt beyond its budget may have been condensed before.
+        """
         entry = METHODS.get(method)
         if entry is None:
             raise SidecarError(_unknown("method", method, sorted(METHODS)), code="unknown_method")
         run, required, optional = entry
         check(method, params, required, optional, names=self._names)
-        return run(self, peer, params)
+        try:
+            return run(self, peer, params)
+        finally:
+            if self._heard is not None:
+                heard, self._heard = self._heard, None
+                if heard.listeners:  # else it was closed just now
+                    for name, news in heard.look():
+                        self._control.notify(heard.listeners, name, news)
+
+    def _session(self, peer: Peer, params: Params) -> Session:
+        found = self._sessions.get(peer.namespace, params["user"], params["session"])
+        if found.listeners:
+            self._heard = found
+        return found
 
     def _memory(self, peer: Peer, params: Params) -> Any:
-        return self._sessions.get(peer.namespace, params["user"], params["session"]).memory
+        return self._session(peer, params).memory
+
+    def _rewind(self, memory: Any, after_seq: int) -> None:
+        """Messages go in and out of the window until it stands again: that is no news."""
+        memory.rewind(after_seq)
+        if self._heard is not None:
+            self._heard.look()
+
+    def left(self, peer: Peer) -> None:
+        """The peer is gone."""
+        self._sessions.forget(peer)
 
     # ------------------------------------------------------------------------------------------ the connection
     def hello(self, peer: Peer, params: Params) -> Any:
@@ -173,10 +213,12 @@ class Dispatcher:
             params.get("options") or {},
         )
         memory = found.memory
+        if params.get("notify") is not None:
+            found.listen(peer, params["notify"])
         return {"created": created, "last_seq": memory.last_seq, "token_count": memory.stored_tokens}
 
     def configure(self, peer: Peer, params: Params) -> Any:
-        found = self._sessions.get(peer.namespace, params["user"], params["session"])
+        found = self._session(peer, params)
         self._sessions.configure(found, params.get("architecture"), params.get("options") or {})
         return {"architecture": found.memory.architecture, "token_count": found.memory.stored_tokens}
 
@@ -214,7 +256,7 @@ class Dispatcher:
 
     def _take_back(self, memory: Any, last: int, index: int, error: Exception) -> None:
         try:
-            memory.rewind(last)
+            self._rewind(memory, last)
         except HistoryError:
             raise SidecarError(
                 f"messages[{index}]: {error}; the {index} before it stay stored: what they evicted has left memory "
@@ -241,9 +283,19 @@ class Dispatcher:
         text = memory.build_prompt(params.get("style") or "plain", query, fixed_tokens=fixed)
         return {"prompt": text, "token_count": memory.prompt(query, fixed_tokens=fixed).token_count}
 
+    def recall(self, peer: Peer, params: Params) -> Any:
+        memory = self._memory(peer, params)
+        if not hasattr(memory, "recall"):
+            raise SidecarError(
+                f"recall: the session has the architecture {memory.architecture!r}, and only 'layered' recalls: change "
+                "it with configure",
+                code="bad_params",
+            )
+        return {"items": memory.recall(params["query"], params.get("k") or DEFAULT_RECALLED)}
+
     def rewind(self, peer: Peer, params: Params) -> Any:
         memory = self._memory(peer, params)
-        memory.rewind(params["after_seq"])
+        self._rewind(memory, params["after_seq"])
         return {"token_count": memory.stored_tokens}
 
     def unpin(self, peer: Peer, params: Params) -> Any:
@@ -265,11 +317,12 @@ _SETTINGS: dict[str, Kind] = {"architecture": ARCHITECTURE, "options": MAP}
 # name: (what it runs, required parameters, optional ones)
 METHODS: dict[str, tuple[Callable[[Dispatcher, Peer, Params], Any], dict[str, Kind], dict[str, Kind]]] = {
     "hello": (Dispatcher.hello, {"protocol": COUNT}, {"client": TEXT, "token": TEXT}),
-    "open": (Dispatcher.open, _SESSION, _SETTINGS),
+    "open": (Dispatcher.open, _SESSION, {**_SETTINGS, "notify": FLAG}),
     "add": (Dispatcher.add, {**_SESSION, **_ITEM}, _ITEM_OPTIONAL),
     "add_many": (Dispatcher.add_many, {**_SESSION, "messages": LIST}, {}),
     "messages": (Dispatcher.messages, _SESSION, _VIEW),
     "build_prompt": (Dispatcher.build_prompt, _SESSION, {**_VIEW, "style": STYLE}),
+    "recall": (Dispatcher.recall, {**_SESSION, "query": TEXT}, {"k": HITS, "scope": SCOPE}),
     "rewind": (Dispatcher.rewind, {**_SESSION, "after_seq": COUNT}, {}),
     "unpin": (Dispatcher.unpin, {**_SESSION, "seq": COUNT}, {}),
     "configure": (Dispatcher.configure, _SESSION, _SETTINGS),

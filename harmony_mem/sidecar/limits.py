@@ -18,6 +18,7 @@ LIMITS: dict[str, tuple[int, int, str]] = {
     "connections": (64, 1, "connected clients"),
     "in_flight": (1024, 1, "answers that a client has not taken yet; further requests are refused"),
     "outgoing_bytes": (1 << 20, 4096, "unsent answers of one client; above it the sidecar reads nothing more from it"),
+    "notifications": (256, 1, "notifications that a client has not taken yet; further ones are dropped and counted"),
     "stall_seconds": (30, 1, "a client that stops in the middle of a frame, or takes no answer"),
     "idle_seconds": (3600, 1, "a connection on which nothing is sent"),
 }

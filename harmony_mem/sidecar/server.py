@@ -62,6 +62,8 @@ class Server:
         self._accept_at = 0.0  # when accepting goes on; 0 while it is not paused
         self._now = self._started = time.monotonic()
         self._accepted = self._refused = self._requests = self._ignored = 0
+        self._notes: list[tuple[Connection, bytes]] = []  # to be sent when the answer under way is
+        self._notified = self._unheard = 0
         self._errors: dict[str, int] = {}
         self._file = SocketFile(path, mode)
         self._selector = selectors.DefaultSelector()
@@ -89,9 +91,16 @@ class Server:
             "refused": self._refused,
             "requests": self._requests,
             "ignored": self._ignored,
+            "notifications": self._notified,
+            "notifications_dropped": self._unheard,
             "errors": dict(self._errors),
             "log_lines_dropped": self._log.dropped,
         }
+
+    def notify(self, peers: set[Connection], method: str, params: dict[str, Any]) -> None:
+        """Sends a notification to each of the peers, behind the answer to the request that caused it."""
+        frame = codec.encode_notification(method, params)
+        self._notes += [(peer, frame) for peer in peers]
 
     # ------------------------------------------------------------------------------------------ the loop
     def run(self, *, signals: bool = True, ready: Callable[[], None] | None = None) -> None:
@@ -231,7 +240,7 @@ class Server:
                     connection.ended = True
             if more:
                 self._ready.add(connection)
-            elif connection.ended and not connection.unsent:
+            elif connection.ended and not (connection.waiting if draining else connection.unsent):
                 self._drop(connection)
                 return
             self._watch(connection)
@@ -288,9 +297,34 @@ class Server:
             if answer is not None:
                 answers.append(answer)
                 held += len(answer)
+            if self._notes:
+                try:
+                    connection.send(answers)
+                finally:  # the others hear of it also when this one is gone
+                    self._deliver()
+                answers = []
+                held = connection.unsent
         if answers:
             connection.send(answers)
         return more
+
+    def _deliver(self) -> None:
+        """Sends the notifications under way. Who does not take them loses them; nobody else notices."""
+        notes, self._notes = self._notes, []
+        for connection, frame in notes:
+            before = connection.unsent
+            if connection not in self._connections or connection.noted >= self.limits["notifications"]:
+                self._unheard += 1
+                continue
+            try:
+                connection.send([frame], notes=True)
+                self._watch(connection)
+            except OSError:
+                self._unheard += 1
+                continue  # it is gone: its own next turn finds that out
+            self._notified += 1
+            if not before or connection.unsent < before + len(frame):
+                connection.active = self._now
 
     def _answer_one(self, connection: Connection, frame: bytes) -> bytes | None:
         """The answer to one frame; None for what is never answered: notifications, responses, broken ones too."""
@@ -346,6 +380,7 @@ class Server:
             return
         self._connections.discard(connection)
         self._ready.discard(connection)
+        self._dispatcher.left(connection)
         self._selector.unregister(connection.sock)
         connection.sock.close()
         if self._accept_at:
@@ -356,7 +391,8 @@ class Server:
         """Drops clients that stall in the middle of something, and connections on which nothing was sent for long."""
         for connection in list(self._connections):
             quiet = self._now - connection.active
-            if quiet > self.limits["stall_seconds"] and (connection.parser.pending or connection.unsent):
+            # One that takes no notification is not dropped for that: it may listen only now and then.
+            if quiet > self.limits["stall_seconds"] and (connection.parser.pending or connection.waiting):
                 self._log("dropped", reason="stalled", unread=connection.parser.pending, unsent=connection.unsent)
                 self._drop(connection)
             elif quiet > self.limits["idle_seconds"]:

@@ -12,17 +12,26 @@ from harmony_mem.errors import OptionError, SidecarError, nearest
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Protocol
+
+    class Listener(Protocol):
+        watching: set[Any]
+
 
 __all__ = ["OPTIONS", "Session", "Sessions"]
 
 # The options that a client may give. Not here: what only a Python caller can give (a callable as the counter, clock)
 # and what the sidecar decides (limit_bytes, codec).
 OPTIONS = [
+    "cooldown",
     "counter",
     "fixed_tokens",
+    "half_life",
     "history_bytes",
+    "keep_recent",
     "max_messages",
+    "max_recent_tokens",
+    "max_short",
     "max_tokens",
     "max_turns",
     "overhead",
@@ -31,9 +40,15 @@ OPTIONS = [
     "part_tokens",
     "pin_system",
     "preset",
+    "recall_tokens",
     "reserve_tokens",
+    "summarizer",
+    "summary_placement",
+    "summary_token_limit",
+    "timeout",
 ]
 COUNTERS = ["chars/2", "estimate"]
+SUMMARIZERS = ["extractive"]
 _LONGEST = 64  # characters of a name that anything is called by: what is longer is cut where it is quoted
 
 
@@ -48,16 +63,54 @@ def check_options(options: dict[str, Any]) -> None:
         # Only names: the day a counter may be a file, a client must not choose which file the sidecar opens.
         if name == "counter" and value not in COUNTERS:
             raise OptionError(f"counter: one of {', '.join(map(repr, COUNTERS))} over the wire")
+        if name == "summarizer" and value is not None and value not in SUMMARIZERS:
+            raise OptionError(f"summarizer: one of {', '.join(map(repr, SUMMARIZERS))} over the wire")
 
 
 class Session:
-    """One open session: its memory, and the settings that were asked for."""
+    """One open session: its memory, the settings that were asked for, and who listens to it."""
 
-    __slots__ = ("memory", "options")
+    __slots__ = ("_covered", "_evicted", "listeners", "memory", "names", "options")
 
-    def __init__(self, memory: Any, options: dict[str, Any]) -> None:
+    def __init__(self, user: str, session: str, memory: Any, options: dict[str, Any]) -> None:
+        self.names = {"user": user, "session": session}
         self.memory = memory
         self.options = options
+        self.listeners: set[Listener] = set()
+        self._evicted = 0  # what the listeners know: how many messages have left,
+        self._covered = 0  # and how many seqs the summary covers
+
+    # ------------------------------------------------------------------------------------------ listeners
+    def listen(self, peer: Listener, notify: bool) -> None:
+        """Tells the peer from now on what happens in this session, or no longer."""
+        if notify:
+            if not self.listeners:
+                self.look()  # what happened before is no news
+            self.listeners.add(peer)
+            peer.watching.add(self)
+        else:
+            self.listeners.discard(peer)
+            peer.watching.discard(self)
+
+    def look(self) -> list[tuple[str, dict[str, Any]]]:
+        """The notifications about what happened since the last look; those about evictions first."""
+        news: list[tuple[str, dict[str, Any]]] = []
+        memory = self.memory
+        evicted = memory.evicted_count
+        if evicted > self._evicted:
+            start = memory._totals()["start_seq"]
+            last = start - 1 if start else memory.last_seq
+            news.append(("evicted", {**self.names, "count": evicted - self._evicted, "last_seq": last}))
+        self._evicted = evicted
+        covered = getattr(memory, "covered", None)
+        if covered is not None:  # else the summary waits until its architecture is configured again
+            size = sum(last - first + 1 for first, last in covered)
+            if size > self._covered:
+                tokens = memory.stats()["summary_tokens"]
+                ranges = [list(pair) for pair in covered]
+                news.append(("summarized", {**self.names, "covered": ranges, "tokens": tokens}))
+            self._covered = size
+        return news
 
     def check_same(self, architecture: str | None, options: dict[str, Any]) -> None:
         """Raises SidecarError(bad_params) when a reopen asks for other settings than the session has.
@@ -127,7 +180,7 @@ class Sessions:
         if len(self._open) >= self._limit:
             raise SidecarError(f"{self._limit} sessions are open (limits.sessions): close one", code="session_limit")
         memory = create_memory(architecture, limit_bytes=self._bytes, codec=self._codec, **options)
-        made = self._open[key] = Session(memory, dict(options))
+        made = self._open[key] = Session(user, session, memory, dict(options))
         return made, True
 
     def configure(self, found: Session, architecture: str | None, options: dict[str, Any]) -> None:
@@ -138,8 +191,16 @@ class Sessions:
 
     def close(self, namespace: str, user: str, session: str) -> None:
         """Lets the session and all it holds go."""
-        self.get(namespace, user, session).memory.close()
+        found = self.get(namespace, user, session)
+        for peer in list(found.listeners):
+            found.listen(peer, False)
+        found.memory.close()
         del self._open[namespace, user, session]
+
+    def forget(self, peer: Listener) -> None:
+        """The peer is gone: nobody is to be told through it."""
+        for session in list(peer.watching):
+            session.listen(peer, False)
 
     def close_all(self) -> None:
         while self._open:

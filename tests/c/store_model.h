@@ -165,6 +165,11 @@ static inline size_t model_plan(model *m, const hm_policy *p)
         while (at < anchor) { /* older turns, whole */
             if (!model_over(m, at, p, low))
                 return at;
+            size_t next = at + 1;
+            while (next < anchor && (m->e[next].role != HM_USER || m->e[next].hidden))
+                next++;
+            if (next == anchor && !model_over(m, at, p, p->high)) /* the turn before the newest: only when it must */
+                return at;
             for (at++; at < anchor && (m->e[at].role != HM_USER || m->e[at].hidden); at++)
                 ;
         }

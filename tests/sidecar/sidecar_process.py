@@ -52,9 +52,19 @@ class Raw:
             data += piece
         return data
 
+    def frame(self) -> Any:
+        """The next document, of whatever kind."""
+        return msgpack.unpackb(self.exactly(int.from_bytes(self.exactly(4), "big")))
+
+    def told(self) -> tuple[str, dict[str, Any]]:
+        """The next frame, which is a notification: method and params."""
+        kind, method, params = self.frame()
+        assert kind == 2
+        return method, params
+
     def read(self) -> list[Any]:
         """The next response: `[1, id, error, result]`."""
-        document = msgpack.unpackb(self.exactly(int.from_bytes(self.exactly(4), "big")))
+        document = self.frame()
         assert type(document) is list
         assert document[0] == 1
         assert len(document) == 4

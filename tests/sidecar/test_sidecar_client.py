@@ -31,7 +31,7 @@ def test_a_whole_conversation(sidecar: Sidecar) -> None:
     with Client(sidecar.path) as client:
         assert client.server == f"harmony_mem {hm.__version__}"
         assert client.limits["message_bytes"] == 1 << 20
-        assert client.features == []
+        assert client.features == ["layered", "notify", "recall", "summary"]
         assert 0 < client.ping() < 5
         session = client.open("u", "s", "sliding", max_tokens=1000)
         assert (session.created, session.last_seq, session.token_count) == (True, 0, 3)
@@ -251,9 +251,81 @@ def test_an_oversize_answer(imposter: Any) -> None:
         client.ping()
 
 
-def test_notifications_are_passed_over(imposter: Any) -> None:
-    with Client(imposter(lambda end: end.sendall(frame([2, "evicted", {}]) + frame([1, 1, None, {}])))) as client:
+def test_notifications_among_answers(imposter: Any) -> None:
+    many = b"".join(frame([2, "evicted", {"count": n}]) for n in range(2000))
+
+    def act(end: socket.socket) -> None:
+        end.sendall(frame([2, "other", {}]) + frame([1, 1, None, {}]) + many + frame([1, 2, None, {}]))
+
+    with Client(imposter(act)) as client:
+        assert client.call_many([("ping", {}), ("ping", {})]) == [{}, {}]
+        assert [params["count"] for _, params in client.notifications] == list(range(2000 - 1024, 2000))
+
+
+@pytest.mark.parametrize("told", [[2], [2, "evicted"], [2, 1, {}], [2, "evicted", None], [2, "evicted", {}, {}]])
+def test_notifications_that_are_none(imposter: Any, told: Any) -> None:
+    client = Client(imposter(lambda end: end.sendall(frame(told))))
+    with pytest.raises(ProtocolError, match="can't be read"):
         client.ping()
+
+
+def test_notifications_are_no_answer(imposter: Any) -> None:
+    release = threading.Event()
+
+    def act(end: socket.socket) -> None:
+        while not release.wait(0.005):
+            try:
+                end.sendall(frame([2, "evicted", {}]) * 20)
+            except OSError:
+                return
+
+    client = Client(imposter(act), timeout=0.3)
+    begin = time.monotonic()
+    with pytest.raises(SidecarError) as caught:
+        client.ping()
+    release.set()
+    assert code(caught) == "timeout"
+    assert 0.25 < time.monotonic() - begin < 3
+
+
+def test_poll(imposter: Any) -> None:
+    go = threading.Event()
+
+    def act(end: socket.socket) -> None:
+        end.sendall(frame([1, 1, None, {}]))
+        go.wait(5)
+        end.sendall(frame([2, "evicted", {"count": 1}]))
+        end.recv(1)
+
+    with Client(imposter(act)) as client:
+        client.ping()
+        assert client.poll() is False
+        assert client.poll(0.05) is False
+        go.set()
+        assert client.poll(5) is True
+        assert list(client.notifications) == [("evicted", {"count": 1})]
+        assert client.poll() is True
+        client.notifications.clear()
+        assert client.poll() is False
+    with pytest.raises(ClosedError):
+        client.poll()
+
+
+def test_poll_of_an_answer_nobody_waits_for(imposter: Any) -> None:
+    go = threading.Event()
+
+    def act(end: socket.socket) -> None:
+        end.sendall(frame([1, 1, None, {}]))
+        go.wait(5)
+        end.sendall(frame([1, 1, None, {}]))
+
+    client = Client(imposter(act))
+    client.ping()
+    go.set()
+    with pytest.raises(ProtocolError, match="waits for none"):
+        client.poll(5)
+    with pytest.raises(ClosedError):
+        client.poll()
 
 
 def test_an_answer_a_byte_at_a_time(imposter: Any) -> None:

@@ -440,6 +440,7 @@ def test_every_error_class_has_a_code() -> None:
         "BudgetError": "budget",
         "CounterError": "counter",
         "HistoryError": "history",
+        "SummaryError": "summary",
         "LimitError": "limit",
         "ClosedError": "closed",
         "SidecarError": "forbidden",

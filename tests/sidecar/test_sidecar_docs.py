@@ -10,9 +10,9 @@ from pathlib import Path
 from sidecar_process import Sidecar
 
 from harmony_mem.sidecar.codec import CODES
-from harmony_mem.sidecar.dispatch import METHODS
+from harmony_mem.sidecar.dispatch import DEFAULT_RECALLED, FEATURES, METHODS, MOST_RECALLED, NOTIFICATIONS
 from harmony_mem.sidecar.limits import LIMITS
-from harmony_mem.sidecar.sessions import COUNTERS, OPTIONS
+from harmony_mem.sidecar.sessions import COUNTERS, OPTIONS, SUMMARIZERS
 
 DOC = (Path(__file__).parents[2] / "docs" / "rpc.md").read_text()
 
@@ -44,7 +44,22 @@ def test_limits() -> None:
 def test_options() -> None:
     text = section("Methods").split("### open")[1].split("###")[0]
     assert {name for name in OPTIONS if f"`{name}`" in text} == set(OPTIONS)
-    assert all(f"`{name}`" in text for name in COUNTERS)
+    assert all(f"`{name}`" in text for name in [*COUNTERS, *SUMMARIZERS])
+    from harmony_mem.memory import ARCHITECTURES
+
+    assert all(f"`{name}`" in text for name in ARCHITECTURES)
+
+
+def test_notifications() -> None:
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) \|", section("Notifications"), re.MULTILINE)
+    assert {name: tuple(re.findall(r"`(\w+)`", params)) for name, params in rows} == NOTIFICATIONS
+
+
+def test_features_and_figures() -> None:
+    text = section("Methods")
+    listed = text.split("`features`")[1].split(")")[0]
+    assert re.findall(r"`(\w+)`", listed) == FEATURES
+    assert f"from 1 to {MOST_RECALLED}, {DEFAULT_RECALLED} when not given" in text.replace("\n", " ")
 
 
 def test_events_of_the_log() -> None:

@@ -17,7 +17,7 @@ from sidecar_process import Raw, Start
 
 from harmony_mem.errors import HarmonyMemError
 from harmony_mem.sidecar import codec
-from harmony_mem.sidecar.dispatch import METHODS, Dispatcher
+from harmony_mem.sidecar.dispatch import METHODS, NOTIFICATIONS, Dispatcher
 from harmony_mem.sidecar.limits import DEFAULTS
 from harmony_mem.sidecar.sessions import OPTIONS, Sessions
 
@@ -27,6 +27,7 @@ KEPT_MESSAGES = [{"role": "user", "content": "留着这一句 🙂"}, {"role": "
 WORDS = [
     *("", "u", "s", "kept", "user", "assistant", "system", "tool", "sliding", "fixed", "plain", "chatml", "c1", "c2"),
     *("estimate", "chars/2", "split", "refuse", "leading", "all", "car"),
+    *("summary", "layered", "extractive", "own", "merged", "rest"),
     *("\0", "你好", "🙂", "x" * 300, "hello " * 200),
 ]
 NUMBERS = [0, 1, 2, 3, -1, 7, 40, 200, 4096, 65536, 1 << 31, 1 << 32, 1 << 48, 1 << 63, (1 << 64) - 1, -(1 << 63)]
@@ -40,16 +41,28 @@ KEYS = sorted(
 class Control:
     version = "0"
 
+    def __init__(self) -> None:
+        self.told = 0
+
     def stop(self) -> None:
         pass
 
     def counters(self) -> dict[str, Any]:
         return {}
 
+    def notify(self, peers: set[Any], method: str, params: dict[str, Any]) -> None:
+        assert peers
+        assert tuple(params) == NOTIFICATIONS[method]
+        assert msgpack.unpackb(codec.encode_notification(method, params)[4:]) == [2, method, params]
+        self.told += 1
+
 
 class Peer:
     namespace = "uid:1"
     privileged = True
+
+    def __init__(self) -> None:
+        self.watching: set[Any] = set()
 
 
 def value(rng: random.Random, depth: int = 0) -> Any:
@@ -83,7 +96,7 @@ def message(rng: random.Random) -> Any:
 GOOD: dict[str, Any] = {
     "user": lambda rng: rng.choice(["u", "v"]),
     "session": lambda rng: rng.choice(["s", "t"]),
-    "architecture": lambda rng: rng.choice(["fixed", "sliding"]),
+    "architecture": lambda rng: rng.choice(["fixed", "sliding", "summary", "layered"]),
     "options": lambda rng: {
         "max_tokens": rng.choice([1, 20, 60, 400, 4096]),
         **({rng.choice(OPTIONS): value(rng)} if rng.random() < 0.3 else {}),
@@ -100,7 +113,10 @@ GOOD: dict[str, Any] = {
     "seq": lambda rng: rng.randrange(40),
     "fixed_tokens": lambda rng: rng.choice([0, 10, 4000]),
     "style": lambda rng: rng.choice(["plain", "chatml"]),
-    "query": lambda rng: "q",
+    "query": lambda rng: rng.choice(["q", "", "hello 你好", "user"]),
+    "k": lambda rng: rng.choice([1, 5, 1000]),
+    "scope": lambda rng: "session",
+    "notify": lambda rng: rng.random() < 0.8,
     "protocol": lambda rng: 1,
 }
 
@@ -124,7 +140,8 @@ def request(rng: random.Random) -> tuple[str, Any]:
 
 def pass_over(rng: random.Random, rounds: int) -> dict[str, int]:
     """Runs requests through codec and dispatch as the server does; how often each code came."""
-    dispatcher = Dispatcher(Sessions(DEFAULTS, codec.pack, codec.unpack), DEFAULTS, Control())
+    control = Control()
+    dispatcher = Dispatcher(Sessions(DEFAULTS, codec.pack, codec.unpack), DEFAULTS, control)
     peer = Peer()
     dispatcher.call(peer, "open", {**KEPT, "architecture": "sliding"})
     for kept in KEPT_MESSAGES:
@@ -151,13 +168,14 @@ def pass_over(rng: random.Random, rounds: int) -> dict[str, int]:
             seen[code] = seen.get(code, 0) + 1
     got = msgpack.unpackb(dispatcher.call(peer, "messages", KEPT).data)
     assert got["messages"] == KEPT_MESSAGES
-    return seen
+    return {**seen, "told": control.told}
 
 
 def test_dispatch() -> None:
     seen = pass_over(random.Random(7), 2000)
     # The fuzz reaches what it is for.
     assert seen["ok"] > 300
+    assert seen["told"] > 10
     assert {"bad_params", "no_session", "budget", "history", "message_invalid", "bad_option", "id_conflict"} <= set(
         seen
     )
@@ -216,6 +234,15 @@ def garbled(rng: random.Random, data: bytes) -> bytes:
     return bytes(made)
 
 
+def answer_of(raw: Raw) -> Any:
+    """The next response; notifications before it are passed over."""
+    while (document := raw.frame())[0] == 2:
+        assert document[1] in NOTIFICATIONS
+    assert document[0] == 1
+    assert len(document) == 4
+    return document
+
+
 def harass(path: str, rng: random.Random, end: float, failures: list[BaseException]) -> None:
     """Clients that send broken bodies in whole frames, or anything at all, and leave when they like."""
     try:
@@ -230,11 +257,11 @@ def harass(path: str, rng: random.Random, end: float, failures: list[BaseExcepti
                 # A ping behind it shows that the frame was answered, or passed over, and the stream still runs.
                 raw.send_frame(body)
                 marker = raw.send_request("ping", {})
-                first = raw.read()
+                first = answer_of(raw)
                 if first != [1, marker, None, {}]:
                     assert first[2] is None or first[2]["code"] in codec.CODES
                     assert first[2] is None or first[2]["code"] != "internal"
-                    assert raw.read() == [1, marker, None, {}]
+                    assert answer_of(raw) == [1, marker, None, {}]
             if rng.random() < 0.5:
                 raw.send(garbled(rng, struct.pack(">I", 60) + rng.randbytes(rng.randrange(200))))
             raw.close()
