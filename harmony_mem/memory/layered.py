@@ -205,13 +205,13 @@ class LayeredMemory(CondensingMemory):
         """What left the window becomes searchable; what left memory is no longer."""
         totals = self._totals()
         start = totals["start_seq"]
+        self._index.remove_before(totals["first_seq"])
         if not start or start <= self._indexed_to + 1:
             return
         for entry in self._from(self._indexed_to + 1, start):
             if not entry[FLAGS] & Flag.HIDDEN and entry[ROLE] != SYSTEM:
                 self._index.add(Source(entry[SEQ], entry[TIME], self._shown(entry)))
         self._indexed_to = start - 1
-        self._index.remove_before(totals["first_seq"])
         self._hold_from(self._pending_from)
 
     def _hold_from(self, seq: int) -> None:
