@@ -94,6 +94,13 @@ def test_default_budgets() -> None:
     assert hm.create_memory("fixed", preset="car", max_tokens=900).stats()["budget"] == 500
 
 
+def test_presets_reach_what_they_name() -> None:
+    assert hm.create_memory("layered", preset="car")._options["keep_recent"] == 5
+    assert hm.create_memory("layered", preset="home")._options["keep_recent"] == 10
+    assert hm.create_memory("summary", preset="car")._options["keep_recent"] == 2
+    assert hm.create_memory("fixed", preset="car")._options["max_turns"] == 5
+
+
 def test_sliding_evicts_in_batches_of_whole_turns() -> None:
     memory = hm.create_memory("sliding", max_tokens=303, overlap_tokens=100, counter=len)
     for i in range(10):

@@ -35,6 +35,7 @@ from harmony_mem.simulate import (
     write,
 )
 from harmony_mem.simulate.conversation import to_lines
+from harmony_mem.simulate.run import unrecalled
 
 SHIPPED = Path(harmony_mem.__file__).parent / "simulate" / "customer_zh.jsonl"
 USER = '{"message": {"role": "user", "content": "hello 42"}}'
@@ -530,3 +531,11 @@ def test_excerpts_fit_their_columns() -> None:
     assert demo.shorten("甲乙 丙\n丁", 9) == "甲乙 丙 …"
     assert demo.shorten("甲乙丙丁", 6) == "甲乙…"
     assert demo.shorten("abcdef", 6) == "abcdef"
+
+
+def test_recalled_text_is_no_part_of_the_prefix() -> None:
+    block = "<recalled>\n[2026-01-01 09:00]\nuser: x\n</recalled>\n\n"
+    before = [{"role": "user", "content": block + "question"}]
+    after = [{"role": "user", "content": "question"}, {"role": "assistant", "content": "answer"}]
+    assert unrecalled(before) == after[:1]
+    assert unrecalled(after) == after

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CondensingMemory"]
 
-CATCH_UP = 512
+CATCH_UP = 64
 """A summariser that runs at once does so when a prompt is asked for, or when this many messages wait."""
 KEPT_SHARE = 10
 """Beside `keep_recent` messages at least this part of the recent tokens stays: two short messages say too little."""
@@ -434,7 +434,12 @@ class CondensingMemory(Memory):
             self._render_head()
             start = self._totals()["start_seq"]
             uncovered = next(
-                (e[SEQ] for e in self._from(start) if e[SEQ] not in self._covered and not e[FLAGS] & Flag.JOIN), 0
+                (
+                    e[SEQ]
+                    for e in self._from(start)
+                    if e[SEQ] not in self._covered and not e[FLAGS] & (Flag.JOIN | Flag.HIDDEN)
+                ),
+                0,
             )
             if start and uncovered > start:
                 self._advance_to(min(uncovered, self._totals()["newest_seq"]))

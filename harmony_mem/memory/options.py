@@ -28,8 +28,8 @@ COMMON: dict[str, Any] = {
 
 # Named settings: for a car's short exchanges, for a home that remembers longer, for an assistant with a larger model.
 PRESETS: dict[str, dict[str, Any]] = {
-    "car": {"max_tokens": 2048, "reserve_tokens": 400, "max_turns": 5},
-    "home": {"max_tokens": 4096, "reserve_tokens": 800, "max_turns": 10},
+    "car": {"max_tokens": 2048, "reserve_tokens": 400, "max_turns": 5, "layered": {"keep_recent": 5}},
+    "home": {"max_tokens": 4096, "reserve_tokens": 800, "max_turns": 10, "layered": {"keep_recent": 10}},
     "assistant": {"max_tokens": 8192, "reserve_tokens": 1024},
 }
 
@@ -73,7 +73,8 @@ def resolve(architecture: str, own: dict[str, Any], given: dict[str, Any]) -> di
     if preset is not None and (not isinstance(preset, str) or preset not in PRESETS):
         near = nearest(preset, list(PRESETS)) if isinstance(preset, str) else ""
         raise OptionError(f"unknown preset {brief(preset)}{near}; allowed: {', '.join(PRESETS)}")
-    settings = {k: v for k, v in PRESETS[preset].items() if k in known} if preset else {}
+    settings = PRESETS[preset] if preset else {}
+    settings = {k: v for k, v in {**settings, **settings.get(architecture, {})}.items() if k in known}
     options = {**known, **settings, **given}
     for name, value in options.items():
         _check(name, value)

@@ -52,7 +52,7 @@ class Call:
         self.first = first  # the first call of its turn
         self.tokens = tokens
         self.facts = facts  # share of the facts said so far that the prompt holds; None before the first
-        self.whole = whole  # does the prompt start with the whole previous prompt? None for the first call
+        self.whole = whole  # does it start with the whole previous prompt, recalled text apart? None for the first call
         self.shared = shared  # share of the prompt's tokens in the start that it has in common with the previous one
 
 
@@ -109,7 +109,7 @@ class Report:
 
     @property
     def whole_prefix(self) -> float | None:
-        """Share of calls, the first excepted, whose prompt starts with the whole previous prompt."""
+        """Share of calls, the first excepted, whose prompt starts with the whole previous prompt, recalled text apart."""
         return _mean(call.whole for run in self.runs for call in run.calls)
 
     @property
@@ -231,7 +231,7 @@ def _record(
     whole = shared = None
     if previous is not None:
         length = common_prefix(previous, messages)
-        whole = length == len(previous)
+        whole = common_prefix(unrecalled(previous), unrecalled(messages)) == len(previous)
         weights = [weight(message) for message in messages]
         shared = sum(weights[:length]) / sum(weights) if weights else 0.0
     run.calls.append(Call(turn, first, tokens, facts, whole, shared))
@@ -263,6 +263,18 @@ def common_prefix(before: list[Message], after: list[Message]) -> int:
             break
         length += 1
     return length
+
+
+def unrecalled(messages: list[Message]) -> list[Message]:
+    """The messages without the block of recalled text that a layered memory puts before the last user message's own: it
+    is new with each user message by design, and stands at the end, where a prefix cache loses little by it."""
+    out = []
+    for message in messages:
+        content = message.get("content")
+        if message["role"] == "user" and isinstance(content, str) and content.startswith("<recalled>\n"):
+            message = {**message, "content": content.partition("\n</recalled>\n\n")[2]}
+        out.append(message)
+    return out
 
 
 def weight(message: Message) -> float:

@@ -405,7 +405,8 @@ class Window(_core.WindowCore):
 
     def _show_given_up_call(self) -> None:
         """After a rewind: a call of which nothing was left to show may stand at the end again, and be open again."""
-        for entry in reversed(self._from(self._totals()["newest_seq"])):
+        entries = self._from(self._totals()["newest_seq"])
+        for entry in reversed(entries):
             if not entry[FLAGS] & Flag.HIDDEN:
                 return
             if entry[FLAGS] & Flag.DEAD and entry[SEQ] in self._repairs:
@@ -413,8 +414,10 @@ class Window(_core.WindowCore):
                 if fingerprint != self._counter.fingerprint:
                     tokens = self._cost(check(self._message(entry[SEQ])))
                 self._set_cost(entry[SEQ], tokens, 0)
-                if self._totals()["start_seq"] < entry[6] <= self._totals()["newest_seq"]:
-                    self._advance(entry[6])
+                # The window begins where it did then; the store could not know that this call is shown again.
+                begin = next(e[SEQ] for e in self._from(entries[-1][6]) if not e[FLAGS] & (Flag.HIDDEN | Flag.JOIN))
+                if begin > self._totals()["start_seq"]:
+                    self._advance(begin)
                 return
 
     def unpin(self, seq: int) -> None:
