@@ -109,7 +109,8 @@ class Report:
 
     @property
     def whole_prefix(self) -> float | None:
-        """Share of calls, the first excepted, whose prompt starts with the whole previous prompt, recalled text apart."""
+        """Share of calls, the first excepted, whose prompt starts with the whole previous prompt, recalled text
+        apart."""
         return _mean(call.whole for run in self.runs for call in run.calls)
 
     @property
