@@ -142,8 +142,12 @@ class PythonWindow:
         if marks and not self._anchor_apart:
             low, start = self._low, self._start
             count = start
+            high = self._high
             while tokens > low:
-                if marks[0][0] == count:
+                whole = marks[0][0] == count
+                if tokens <= high and len(marks) == 1 + whole:
+                    break  # the turn before the newest goes only when it must
+                if whole:
                     if len(marks) == 1:
                         break  # the newest turn
                     marks.popleft()
