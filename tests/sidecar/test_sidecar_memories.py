@@ -10,6 +10,7 @@ import pytest
 from sidecar_process import Raw, Sidecar, Start, wait_until
 
 import harmony_mem as hm
+from harmony_mem.memory.condensing import CATCH_UP
 from harmony_mem.sidecar.client import Client
 from harmony_mem.sidecar.connection import Connection
 
@@ -21,7 +22,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "summary": {"max_tokens": 700, "max_recent_tokens": 200, "summary_token_limit": 150, "summarizer": "extractive"},
     "layered": {"max_tokens": 700, "max_short": 8, "keep_recent": 4, "summary_token_limit": 150, "half_life": 86400},
 }
-NEWS = 512  # so many messages wait before an add condenses them
+NEWS = CATCH_UP  # evicted messages after which an add condenses
 
 
 def turn(n: int) -> list[dict[str, Any]]:
@@ -193,7 +194,7 @@ def test_adding_does_not_wait_for_the_summariser(shared_raw: Raw, architecture: 
     assert first == 0 if architecture == "summary" else first <= 20
     shared_raw.call("messages", WHO)
     assert shared_raw.call("stats", WHO)["condensed_messages"] >= evicted
-    while evicted < 2 * NEWS + 20:  # and nobody has to ask for a prompt: what waits is bounded
+    while evicted < 8 * NEWS + 20:  # and nobody has to ask for a prompt: what waits is bounded
         for message in turn(n):
             evicted += shared_raw.call("add", {**WHO, "message": message})["evicted"]
         n += 1
