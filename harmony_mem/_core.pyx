@@ -593,14 +593,21 @@ cdef inline int64_t system_ms() noexcept:
 
 
 cdef inline hm_role plain_role(PyObject *role) noexcept:
-    """The role of a plain message; HM_TOOL for everything that is not plain, results included."""
+    """The role of a plain message; HM_TOOL for everything that is not plain, results included. By identity where the
+    caller's text is a constant, by comparison where it came out of JSON."""
     if role is <PyObject *>R_USER:
         return HM_USER
     if role is <PyObject *>R_ASSISTANT:
         return HM_ASSISTANT
     if role is <PyObject *>R_SYSTEM:
         return HM_SYSTEM
-    return HM_TOOL
+    if role is NULL or type(<object>role) is not str:
+        return HM_TOOL
+    if <str>role == R_USER:
+        return HM_USER
+    if <str>role == R_ASSISTANT:
+        return HM_ASSISTANT
+    return HM_SYSTEM if <str>role == R_SYSTEM else HM_TOOL
 
 
 cdef Py_ssize_t checked_count(counter, str text) except -1:

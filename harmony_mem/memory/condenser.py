@@ -80,6 +80,13 @@ class Condenser:
             waits.append(self._retry_at - now)
         return max(waits)
 
+    def until_next_look(self) -> int:
+        """ms for which nothing can be started: what wait() says, or until the run that goes on would be given up."""
+        wait = self.wait()
+        if wait >= 0 or self.running is None:
+            return max(wait, 0)
+        return max(0, self.running.started + self.timeout - self.now())
+
     def give_up_overdue(self) -> None:
         """Abandons a run that has taken longer than the time-out: its late answer will be dropped."""
         run = self.running

@@ -197,7 +197,7 @@ class CondensingMemory(Memory):
 
     def _rewatch(self) -> None:
         """When add() has to look again."""
-        evicted, wait = self._evicted_count(), self._condenser.wait()
+        evicted, wait = self._evicted_count(), self._condenser.until_next_look()
         if not self._summarizer.background:
             self._watch(None, None, evicted + CATCH_UP, 0)
             return
