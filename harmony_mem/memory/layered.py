@@ -264,7 +264,7 @@ class LayeredMemory(CondensingMemory):
             order = self._index.ranked(
                 text[:MOST_QUERY], before=self._totals()["start_seq"], now=self._now(), half_life=self._half_life()
             )
-            order = [seq for seq in order if seq not in shown and self._find(seq) is not None]
+            order = [seq for seq in order if seq not in shown and self._recallable(seq) is not None]
             fill = room
             for _ in range(4):  # headings cost too, and which are needed shows only then
                 found = self.recall_tools.select(order, lambda seq: self._count(self._line(seq)) + 1, fill)
@@ -288,7 +288,7 @@ class LayeredMemory(CondensingMemory):
         lines = []
         day, last = "", 0
         for seq in seqs:
-            entry = self._find(seq)
+            entry = self._recallable(seq)
             if entry is None:
                 continue
             time, now = entry[TIME], stamp(entry[TIME])
@@ -297,6 +297,11 @@ class LayeredMemory(CondensingMemory):
             day, last = now[:10], time
             lines.append(self._line(seq))
         return lines
+
+    def _recallable(self, seq: int) -> Entry | None:
+        """A message in memory that prompts may show: a call may have lost all that it had since it was indexed."""
+        entry = self._find(seq)
+        return None if entry is None or entry[FLAGS] & Flag.HIDDEN else entry
 
     def _line(self, seq: int) -> str:
         """A recalled message: who, and its words as they were."""
@@ -327,7 +332,7 @@ class LayeredMemory(CondensingMemory):
             )
             out = []
             for hit in hits:
-                entry = self._find(hit.seq)
+                entry = self._recallable(hit.seq)
                 if entry is not None:
                     text = "\n".join(t for _, t in texts_of(self._shown(entry)))
                     item = {"text": text, "first_seq": hit.seq, "last_seq": hit.seq, "time": entry[TIME]}
