@@ -4,6 +4,7 @@ after each step the promises of docs/architecture.md, checked from outside."""
 from __future__ import annotations
 
 import random
+import threading
 
 import pytest
 
@@ -89,3 +90,39 @@ def test_any_order_of_anything(block, packed) -> None:
             except hm.HistoryError:
                 assert memory.stats()["dropped_messages"]  # a rewind beyond what is kept: refused, nothing changed
             check(memory)
+
+
+def test_configure_while_other_threads_are_at_work() -> None:
+    """The class of a memory changes with its architecture: no call of another thread may fall between the two."""
+    memory = hm.create_memory("summary", max_tokens=600)
+    failed: list[BaseException] = []
+
+    def work(k: int) -> None:
+        r = random.Random(k)
+        try:
+            for n in range(400):
+                kind = r.random()
+                if kind < 0.5:
+                    memory.add({"role": "user", "content": f"订单 ORD-{n}，{n} 元"})
+                elif kind < 0.65:
+                    assert memory.prompt().token_count <= 600
+                elif kind < 0.75:
+                    memory.configure(r.choice(hm.ARCHITECTURES))
+                elif kind < 0.8:
+                    memory.rewind(max(0, memory.last_seq - 3))
+                elif kind < 0.85:
+                    memory.clear()
+                else:
+                    memory.stats()
+                    memory.settle(0.01)
+        except hm.HistoryError:
+            pass
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, ClassVar, Self
 
     from ..types import Codec, Message
+    from .condenser import Condenser
 
 __all__ = ["ARCHITECTURES", "Memory"]
 
@@ -43,7 +44,8 @@ class Memory(Window):
         self._given: dict[str, Any] = {}
         self._options: dict[str, Any] = {}
         self._codec = codec
-        self._set_aside_after: int | None = None
+        self._set_aside_after: int | None = None  # of what an architecture not at work now has condensed
+        self._condenser: Condenser | None = None
         self._apply(type(self), options)
 
     # ------------------------------------------------------------------------------------------------ options
@@ -122,9 +124,13 @@ class Memory(Window):
 
     def _before_prompt(self) -> None:
         """A prompt is asked for; the guard is not taken yet."""
+        if self._condenser is not None and self.decorated:
+            self._condenser.grace()
 
     def _noticed(self) -> None:
-        """An add has passed one of the limits that were given to _watch."""
+        with self.guard:
+            if not self.closed:
+                self._on_notice()
 
     def _use_counter(self, counter: Any, overhead: Any, part_tokens: int) -> None:
         self._counter, self._overhead, self._part_tokens = counter, overhead, part_tokens
@@ -205,7 +211,7 @@ class Memory(Window):
         """
         with self.guard:
             t = self._totals()
-            return {
+            stats: dict[str, Any] = {
                 "architecture": self.architecture,
                 "counter": self._counter.name,
                 "exact": self._counter.exact,
@@ -228,11 +234,45 @@ class Memory(Window):
                 "prefix_reuse": t["reuse_share"],
                 "core_bytes": t["bytes"],
             }
+            self._add_stats(stats)
+            return stats
 
     def settle(self, timeout: float | None = None) -> bool:
-        """Waits for work that runs or is due now; True when none is left. Windows have none."""
-        self._totals()
-        return True
+        """Waits for work that runs or is due now (summaries, index), never for cooldown or backoff. True when none is
+        left, False when `timeout` seconds have passed before. Windows have none."""
+        import time
+
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            with self.guard:
+                self._totals()
+                ended = self._due_run()
+            if ended is None:
+                return True
+            left = 0.05 if end is None else min(0.05, end - time.monotonic())
+            if left <= 0:
+                return False
+            if ended.acquire(timeout=left):
+                ended.release()
+
+    # Threads: configure may change the architecture, and with it the class, while another thread waits for the guard.
+    # So what users call stands in this class alone; it takes the guard, and only then asks for what the architecture
+    # does.
+
+    def _due_run(self) -> Any:
+        """Starts what is due; the lock that the run which goes on holds until its end, or None."""
+        return None
+
+    def _after_set_aside(self, after_seq: int) -> None:
+        """Messages after this one were set aside."""
+        before = self._set_aside_after
+        self._set_aside_after = after_seq if before is None else min(before, after_seq)
+
+    def _add_stats(self, stats: dict[str, Any]) -> None:
+        """What the architecture has to say in stats()."""
+
+    def _on_notice(self) -> None:
+        """An add has passed one of the limits that were given to _watch."""
 
     @property
     def window_start(self) -> int:
@@ -244,27 +284,24 @@ class Memory(Window):
         """See Window.rewind."""
         with self.guard:
             super().rewind(after_seq)
-            self._note_set_aside(after_seq)
-
-    def _note_set_aside(self, after_seq: int) -> None:
-        """For an architecture that is not at work now but has made something of what was set aside."""
-        before = self._set_aside_after
-        self._set_aside_after = after_seq if before is None else min(before, after_seq)
+            self._after_set_aside(after_seq)
 
     def clear(self) -> None:
         """Empties the session. Seqs go on, ids are free again."""
         with self.guard:
-            self._note_set_aside(0)
             self._clear()
             self._ids.clear()
             self._repairs.clear()
             self._cuts.clear()
             self._shortened.clear()
             self.open_calls = None
+            self._after_set_aside(0)
 
     def close(self) -> None:
         """Frees the memory; any later call raises ClosedError. Closing twice is fine."""
         with self.guard:
+            if self._condenser is not None:
+                self._condenser.abandon()
             self._close()
             self._ids.clear()
             self._repairs.clear()

@@ -8,6 +8,7 @@ never condensed.
 
 from __future__ import annotations
 
+from ..errors import OptionError
 from ..types import Part, Source, Summary
 from ..window import FLAGS, ROLE, SEQ, SYSTEM, TIME, TOKENS, USER, Flag, View
 from .base import Memory
@@ -61,6 +62,7 @@ class CondensingMemory(Memory):
     """A memory whose window hands what leaves it to a summariser."""
 
     tools: ClassVar[Tools]  # set by create, which knows the summarizers
+    _condenser: Condenser  # once this architecture has been at work
 
     @classmethod
     def check_options(cls, options: dict[str, Any]) -> None:
@@ -70,7 +72,7 @@ class CondensingMemory(Memory):
     # ------------------------------------------------------------------------------------------------ state
     def _enter(self, options: dict[str, Any]) -> None:
         spec = options["summarizer"]
-        if not hasattr(self, "_condenser"):
+        if not hasattr(self, "_versions"):
             self._summary: Summary | None = None
             self._covered = Covered()
             self._pool: list[Any] = []  # the layered memory's long-term entries
@@ -90,7 +92,7 @@ class CondensingMemory(Memory):
         self.decorated = True
         if self._set_aside_after is not None:  # while another architecture was at work
             self._take_back(self._set_aside_after)
-        self._set_aside_after = None
+            self._set_aside_after = None
         self._adopt()
         self._render_head()
         self._rewatch()
@@ -173,9 +175,8 @@ class CondensingMemory(Memory):
         return next((e[SEQ] for e in reversed(entries) if e[ROLE] == USER and not e[FLAGS] & Flag.HIDDEN), 0)
 
     # ------------------------------------------------------------------------------------------------ running
-    def _noticed(self) -> None:
-        with self.guard:
-            self._start_if_due()
+    def _on_notice(self) -> None:
+        self._start_if_due()
 
     def _start_if_due(self) -> bool:
         """Starts a run when one is due. True when one was started."""
@@ -187,7 +188,9 @@ class CondensingMemory(Memory):
             if picked:
                 self._hold_from(min(picked[0][SEQ], rest))
                 chunks = self._chunks(picked)
-                started = self._condenser.start(self._generation, lambda run: self._work(run, chunks, boundary, rest))
+                started = self._condenser.start(
+                    self._generation, lambda run: CondensingMemory._work(self, run, chunks, boundary, rest)
+                )
             else:
                 self._pending_from = rest
                 self._hold_from(rest)
@@ -205,9 +208,6 @@ class CondensingMemory(Memory):
         import time
 
         self._watch(tokens, messages, evicted + 1, time.time_ns() // 1_000_000 + wait if wait > 0 else 0)
-
-    def _before_prompt(self) -> None:
-        self._condenser.grace()
 
     def _catch_up(self) -> None:
         """Before a prompt is made: what is due of a summariser that runs at once; else only whether a run took too
@@ -260,14 +260,14 @@ class CondensingMemory(Memory):
                     if not _wanted(self, run):
                         return
                     sources = [self._source(e) for e in chunk]
+                    original = [self._source(e) for e in chunk]  # the summariser may change what it gets
                     previous = self._previous()
                     limit = self._target()
                     self._condenser.counts["calls"] += 1
                     counter = self._counter
                 try:
                     answer = self._summarizer.summarize(sources, previous, limit, counter.count)
-                    original = [Source(s.seq, s.time, s.message) for s in map(self._source, chunk)]
-                    summary = self.tools.accept(answer, original, previous)
+                    summary = CondensingMemory.tools.accept(answer, original, previous)
                     if summary is None:
                         raise ValueError("the summariser answered nothing")
                 except Exception as error:
@@ -401,49 +401,26 @@ class CondensingMemory(Memory):
         return super().compose(fixed_tokens, query, extra)
 
     # ------------------------------------------------------------------------------------------------ life
-    def settle(self, timeout: float | None = None) -> bool:
-        """Waits for the run that is under way or due now, never for cooldown or backoff. False at the time-out."""
-        import time
+    def _due_run(self) -> Any:
+        if not self._condenser.background:
+            self._catch_up()
+            return None
+        self._condenser.give_up_overdue()
+        if self._condenser.running is None and not self._start_if_due():
+            return None
+        run = self._condenser.running
+        return run.ended if run is not None else None
 
-        end = None if timeout is None else time.monotonic() + timeout
-        while True:
-            with self.guard:
-                self._totals()
-                if not self._condenser.background:
-                    self._catch_up()
-                    return True
-                if self._condenser.running is None and not self._start_if_due():
-                    return True
-                run = self._condenser.running
-            if run is None:
-                continue
-            left = 0.05 if end is None else min(0.05, end - time.monotonic())
-            if left <= 0:
-                return False
-            if run.ended.acquire(timeout=left):
-                run.ended.release()
-            with self.guard:
-                self._condenser.give_up_overdue()
-
-    def rewind(self, after_seq: int) -> None:
-        """As Window.rewind; a summary that covers what is set aside is taken back to what it was before."""
-        with self.guard:
-            super().rewind(after_seq)
-            self._set_aside_after = None
-            self._take_back(after_seq)
-            self._render_head()
-            start = self._totals()["start_seq"]
-            uncovered = next(
-                (
-                    e[SEQ]
-                    for e in self._from(start)
-                    if e[SEQ] not in self._covered and not e[FLAGS] & (Flag.JOIN | Flag.HIDDEN)
-                ),
-                0,
-            )
-            if start and uncovered > start:
-                self._advance_to(min(uncovered, self._totals()["newest_seq"]))
-            self._rewatch()
+    def _after_set_aside(self, after_seq: int) -> None:
+        """A summary that covers what was set aside is as it was before; the window moves past what is covered."""
+        self._take_back(after_seq)
+        self._render_head()
+        start, newest = self._totals()["start_seq"], self._totals()["newest_seq"]
+        shown = (e for e in self._from(start) if not e[FLAGS] & (Flag.JOIN | Flag.HIDDEN))
+        uncovered = next((e[SEQ] for e in shown if e[SEQ] not in self._covered), 0)
+        if start and uncovered > start:
+            self._advance_to(min(uncovered, newest))
+        self._rewatch()
 
     def _take_back(self, after_seq: int) -> None:
         """What covers messages after this one is as it was before it did."""
@@ -467,28 +444,35 @@ class CondensingMemory(Memory):
     def _after_rewind(self, after_seq: int) -> None:
         """For what else hangs on seqs."""
 
-    def clear(self) -> None:
-        """As Memory.clear; the summary goes too."""
-        with self.guard:
-            super().clear()
-            self._set_aside_after = None
-            self._versions.clear()
-            self._summary, self._covered, self._pool = None, Covered(), []
-            self._take_back(0)
-            self._render_head()
+    def _add_stats(self, stats: dict[str, Any]) -> None:
+        self._condenser.give_up_overdue()
+        counts = self._condenser.counts
+        stats.update(
+            summary_tokens=self._generated,
+            condensed_messages=self._condensed["messages"],
+            condensed_tokens=self._condensed["tokens"],
+            ungrounded_items=self._condensed["ungrounded"],
+            model_calls=counts["calls"] if self._summarizer.background else 0,
+            summaries_failed=counts["failed"],
+            summaries_timed_out=counts["timed_out"],
+            summaries_stale=counts["stale"],
+            summarizing=self._condenser.running is not None,
+            last_summary_error=self._condenser.last_error,
+        )
 
-    def close(self) -> None:
-        """As Memory.close; a run that is under way is dropped."""
-        with self.guard:
-            if not self.closed:
-                self._stop_run()
-            super().close()
+    def _still(self, cls: type[CondensingMemory]) -> None:
+        """For what only one architecture offers: another thread may have configured another one meanwhile."""
+        self._totals()
+        if not isinstance(self, cls):
+            raise OptionError(
+                f"this memory is {self.architecture!r} now; configure {cls.architecture or 'summary'!r} for this call"
+            )
 
     @property
     def summary(self) -> Summary | None:
         """The summary as it stands, what is due taken in first; None when there is none. Not to be changed."""
         with self.guard:
-            self._totals()
+            CondensingMemory._still(self, CondensingMemory)
             self._catch_up()
             return self._summary
 
@@ -496,26 +480,6 @@ class CondensingMemory(Memory):
     def covered(self) -> list[tuple[int, int]]:
         """The seqs that were condensed, as inclusive intervals."""
         return list(self._covered.intervals)
-
-    def stats(self) -> dict[str, Any]:
-        """As Memory.stats, with what was condensed and how the summariser fared."""
-        with self.guard:
-            stats = super().stats()
-            self._condenser.give_up_overdue()
-            counts = self._condenser.counts
-            return {
-                **stats,
-                "summary_tokens": self._generated,
-                "condensed_messages": self._condensed["messages"],
-                "condensed_tokens": self._condensed["tokens"],
-                "ungrounded_items": self._condensed["ungrounded"],
-                "model_calls": counts["calls"] if self._summarizer.background else 0,
-                "summaries_failed": counts["failed"],
-                "summaries_timed_out": counts["timed_out"],
-                "summaries_stale": counts["stale"],
-                "summarizing": self._condenser.running is not None,
-                "last_summary_error": self._condenser.last_error,
-            }
 
     def account(self, view: View) -> list[Part]:
         """As Window.account, with the summary."""

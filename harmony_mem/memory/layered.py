@@ -175,21 +175,21 @@ class LayeredMemory(CondensingMemory):
         was started or is under way: with a summariser in the background it may still be running (see settle)."""
         given: dict[str, Any] = {"max_short": max_short, "keep_recent": keep_recent, "summarizer": summarize}
         with self.guard:
+            CondensingMemory._still(self, LayeredMemory)
             changed = {k: v for k, v in given.items() if v is not None}
             if changed:
                 self.configure(**changed)
             return self._start_if_due() or self._condenser.running is not None
 
     # ------------------------------------------------------------------------------------------------ recall
-    def _noticed(self) -> None:
-        with self.guard:
-            self._set_marks()  # from the first eviction on the window leaves room for recall
-            waiting = self._totals()["outside_records"] - self._condensed["messages"]
-            if not self._summarizer.background and waiting < CATCH_UP:
-                self._rewatch()
-                return
-            self._index_history()
-            super()._noticed()
+    def _on_notice(self) -> None:
+        self._set_marks()  # from the first eviction on the window leaves room for recall
+        waiting = self._totals()["outside_records"] - self._condensed["messages"]
+        if not self._summarizer.background and waiting < CATCH_UP:
+            self._rewatch()
+            return
+        self._index_history()
+        super()._on_notice()
 
     def _rewatch(self) -> None:
         super()._rewatch()
@@ -321,7 +321,7 @@ class LayeredMemory(CondensingMemory):
         if not isinstance(k, int) or isinstance(k, bool) or not 1 <= k <= 1000:
             raise OptionError(f"k is {brief(k)}; allowed: 1..1000")
         with self.guard:
-            self._totals()
+            CondensingMemory._still(self, LayeredMemory)
             self._catch_up()
             hits = self._index.search(
                 query[:MOST_QUERY],
@@ -345,7 +345,7 @@ class LayeredMemory(CondensingMemory):
         if not isinstance(query, str):
             raise MessageError(f"query is {type(query).__name__}; allowed: a str")
         with self.guard:
-            self._totals()
+            CondensingMemory._still(self, LayeredMemory)
             self._catch_up()
             wanted = set(self.recall_tools.terms(query[:MOST_QUERY]))
             texts = [(e, set(self.recall_tools.terms(" ".join([e.summary.text, *e.keywords])))) for e in self._pool]
@@ -363,7 +363,7 @@ class LayeredMemory(CondensingMemory):
     def entries(self) -> list[dict[str, Any]]:
         """The long-term pool, oldest first, as plain values."""
         with self.guard:
-            self._totals()
+            CondensingMemory._still(self, LayeredMemory)
             self._catch_up()
             return [entry.as_dict() for entry in self._pool]
 
@@ -376,10 +376,9 @@ class LayeredMemory(CondensingMemory):
             parts.insert(at, Part("recalled", len(seqs), view.recalled_tokens, min(seqs), max(seqs)))
         return parts
 
-    def stats(self) -> dict[str, Any]:
-        """As CondensingMemory.stats, with the pool and the index."""
-        with self.guard:
-            return {**super().stats(), "long_term_entries": len(self._pool), "indexed_messages": len(self._index)}
+    def _add_stats(self, stats: dict[str, Any]) -> None:
+        super()._add_stats(stats)
+        stats.update(long_term_entries=len(self._pool), indexed_messages=len(self._index))
 
 
 MemoryConversationStore = LayeredMemory
