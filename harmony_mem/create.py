@@ -46,7 +46,7 @@ def create_memory(architecture: str, **options: Any) -> Memory:
     fixed: reserve_tokens=800, max_turns=None, max_messages=None. sliding: overlap_tokens=None (30 % of the budget).
     summary: max_recent_tokens=1600, summary_token_limit=600, keep_recent=2, summarizer=None ("extractive", or a
     callable), summary_placement="own" | "merged", cooldown=20, timeout=30 (seconds, for a callable only). layered:
-    max_short=40, keep_recent=10, recall_tokens="rest", half_life=None (seconds), and the summary's other options.
+    max_short=40, keep_recent=10, recall_tokens="rest", half_life=30 days (in seconds), and the summary's other options.
 
     Raises OptionError, which names the option and what is allowed.
     """

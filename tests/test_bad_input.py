@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import time
 
 import pytest
@@ -280,3 +281,19 @@ def test_text_parts_are_cut_and_other_parts_are_not() -> None:
     assert got["content"][0]["text"].endswith("yyy")
     assert got["content"][2] == "z" * 20
     assert memory.token_count <= 300
+
+
+def test_texts_of_other_str_types_are_texts() -> None:
+    class Text(str):
+        pass
+
+    class Role(str, enum.Enum):  # noqa: UP042 - what people have
+        USER = "user"
+
+    memory = hm.create_memory("sliding")
+    memory.add({"role": Role.USER, "content": Text("hi"), Text("k"): [Text("v")]})
+    (got,) = memory.messages()
+    assert got == {"role": "user", "content": "hi", "k": ["v"]}
+    assert {type(got["role"]), type(got["content"]), type(got["k"][0])} == {str}
+    with pytest.raises(hm.HistoryError):
+        memory.unpin(10**30)

@@ -250,3 +250,32 @@ def test_all_four_switch_into_each_other_with_nothing_lost() -> None:
 def test_stamps_are_utc(ms) -> None:
     want = datetime.datetime.fromtimestamp(ms / 1000, datetime.UTC).strftime("%Y-%m-%d %H:%M")
     assert stamp(ms) == want
+
+
+def test_a_view_with_tokens_of_its_own_decides_for_itself_alone() -> None:
+    one, two = (layered() for _ in range(2))
+    for memory in (one, two):
+        memory.add(user("我的合同号是HT-2025-0917"))
+        chat(memory, 30)
+        memory.add(user("合同号第3次的事和第7件事"))
+    one.messages(fixed_tokens=1000)
+    assert one.messages() == two.messages()
+
+
+def test_a_call_that_lost_all_it_had_is_not_recalled() -> None:
+    memory = layered(max_tokens=300, max_short=4, keep_recent=2)
+    memory.add(user("q"))
+    made = {"id": "a", "type": "function", "function": {"name": "order", "arguments": '{"id":"ORD-123"}'}}
+    call = memory.add({"role": "assistant", "content": None, "tool_calls": [made]})
+    memory.add({"role": "tool", "tool_call_id": "a", "content": "ok"})
+    for _ in range(6):
+        memory.add(user("n"))
+        memory.add(assistant("k"))
+        memory.messages()
+    memory.rewind(call)
+    memory.add(user("算了"))
+    for _ in range(6):
+        memory.add(user("ORD-123呢"))
+        memory.add(assistant("k"))
+    assert memory.messages()
+    assert all("order" not in hit["text"] for hit in memory.recall("ORD-123"))

@@ -439,3 +439,25 @@ def test_the_summary_yields_before_texts_are_cut() -> None:
     prompt = memory.prompt()
     assert prompt.token_count <= 1500
     assert len(prompt.messages) == 1
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt()])
+def test_an_exit_in_a_summariser_is_a_failure_like_any_other(error) -> None:
+    def leaves(messages: list[dict], previous: str, target_tokens: int) -> str:
+        raise error
+
+    memory = summary_memory(leaves, Clock(), cooldown=0)
+    fill(memory, 1, 30)
+    assert quiet(memory)
+    assert memory.stats()["summaries_failed"] == 1
+    assert memory.stats()["model_calls"] == 1
+
+
+def test_merged_placement_after_clear() -> None:
+    memory = summary_memory(Scripted(), Clock(), summary_placement="merged")
+    fill(memory, 1, 4)
+    memory.clear()
+    memory.add({"role": "system", "content": "rules"})
+    fill(memory, 1, 14)
+    assert quiet(memory)
+    assert memory.messages()[0]["content"].startswith("rules\n\n")

@@ -8,7 +8,7 @@ never condensed.
 
 from __future__ import annotations
 
-from ..errors import OptionError
+from ..errors import CounterError, OptionError
 from ..types import Part, Source, Summary
 from ..window import FLAGS, ROLE, SEQ, SYSTEM, TIME, TOKENS, USER, Flag, View
 from .base import Memory
@@ -270,7 +270,7 @@ class CondensingMemory(Memory):
                     summary = CondensingMemory.tools.accept(answer, original, previous)
                     if summary is None:
                         raise ValueError("the summariser answered nothing")
-                except Exception as error:
+                except BaseException as error:  # SystemExit too: it is the summariser's, not the process's
                     with self.guard:
                         if _wanted(self, run):
                             self._condenser.failed(f"{type(error).__name__}: {str(error)[:200]}")
@@ -278,9 +278,13 @@ class CondensingMemory(Memory):
                 with self.guard:
                     if not _wanted(self, run):
                         return
-                    summary, dropped = self.tools.ground(summary, original, previous)
-                    self._condensed["ungrounded"] += dropped
-                    self._take_in(summary, chunk)
+                    try:
+                        summary, dropped = self.tools.ground(summary, original, previous)
+                        self._condensed["ungrounded"] += dropped
+                        self._take_in(summary, chunk)
+                    except CounterError as error:  # the head can't be counted: tried again later, not the adder's fault
+                        self._condenser.failed(str(error)[:200])
+                        return
                     if i == len(chunks) - 1:
                         self._pending_from = rest
                         self._hold_from(rest)
@@ -349,8 +353,8 @@ class CondensingMemory(Memory):
         """The system message that the block is merged into, if it is and there is one."""
         if self._options["summary_placement"] != "merged":
             return None
-        first = self._find(1) if self._totals()["head_records"] else None
-        message = self._message(1) if first is not None and first[FLAGS] & Flag.HEAD else None
+        first = self._entries(0, 1 << 62)[1][:1]
+        message = self._message(first[0][SEQ]) if first and first[0][FLAGS] & Flag.HEAD else None
         return message if message is not None and isinstance(message.get("content"), str) else None
 
     def _decorate(self, view: View) -> None:

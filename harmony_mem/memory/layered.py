@@ -222,7 +222,9 @@ class LayeredMemory(CondensingMemory):
         self._catch_up()
         bare = self.outline(fixed_tokens, extra)
         anchor = self._totals()["anchor_seq"]
-        chosen = self._choose(bare, anchor, query) if anchor and bare.tokens < self._budget else []
+        chosen = (
+            self._choose(bare, anchor, query, fixed_tokens is None) if anchor and bare.tokens < self._budget else []
+        )
         lines = self._lines_of_block(chosen)
         if not lines:
             return super().compose(fixed_tokens, query, extra)
@@ -248,7 +250,7 @@ class LayeredMemory(CondensingMemory):
         rounds = [sum(1 for e in view.entries if e[SEQ] >= anchor) for view in (without, beside)]
         return beside.tokens <= self._budget and rounds[0] == rounds[1]
 
-    def _choose(self, view: View, anchor: int, query: str | None) -> list[int]:
+    def _choose(self, view: View, anchor: int, query: str | None, keep: bool) -> list[int]:
         """The messages to recall, oldest first: chosen once for each user message, so that a tool loop repeats them."""
         if query is None and self._chosen is not None and self._chosen[0] == anchor:
             return self._chosen[1]
@@ -274,7 +276,7 @@ class LayeredMemory(CondensingMemory):
                 fill -= over
             else:
                 found = []
-        if query is None:
+        if query is None and keep:  # a view with tokens of its own decides for itself alone
             self._chosen = (anchor, found)
         return found
 
@@ -344,6 +346,8 @@ class LayeredMemory(CondensingMemory):
         last_seq, created}. An entry that shares nothing with the query is not returned."""
         if not isinstance(query, str):
             raise MessageError(f"query is {type(query).__name__}; allowed: a str")
+        if not isinstance(k, int) or isinstance(k, bool) or not 0 <= k <= 1000:
+            raise OptionError(f"k is {brief(k)}; allowed: 0..1000")
         with self.guard:
             CondensingMemory._still(self, LayeredMemory)
             self._catch_up()

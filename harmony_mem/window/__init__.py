@@ -423,7 +423,7 @@ class Window(_core.WindowCore):
     def unpin(self, seq: int) -> None:
         """The group of this message is an ordinary one again. Raises HistoryError when it is not in memory, and
         OptionError for a leading system message, which is always pinned."""
-        if not isinstance(seq, int) or isinstance(seq, bool) or seq < 1:
+        if not isinstance(seq, int) or isinstance(seq, bool) or not 1 <= seq < 1 << 63:
             raise HistoryError(f"seq is {brief(seq)}; allowed: the seq of a message")
         with self.guard:
             entry = self._find(seq)

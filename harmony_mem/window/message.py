@@ -136,6 +136,8 @@ class _Walk:
 
     def visit(self, value: object, depth: int, where: str) -> None:
         if isinstance(value, str):
+            if type(value) is not str:  # an enum or the like: kept as the plain text that it is
+                value, self.broken = value[:], True
             self.bytes += 64 + (len(value) if value.isascii() else 2 * len(value))
             self.broken = self.broken or _core.has_surrogate(value)
         elif isinstance(value, (dict, list, tuple)):
@@ -147,7 +149,7 @@ class _Walk:
                     if depth == 0 and not isinstance(key, str):
                         raise MessageError(f"a key of the message is {brief(key)}; keys are str")
                     if isinstance(key, str):
-                        self.broken = self.broken or _core.has_surrogate(key)
+                        self.broken = self.broken or type(key) is not str or _core.has_surrogate(key)
                     self.visit(item, depth + 1, key if depth == 0 else where)
             else:
                 for item in value:
@@ -157,6 +159,7 @@ class _Walk:
 def _scrubbed(value: Any) -> Any:
     """The value with each lone surrogate replaced by U+FFFD: what UTF-8 can't carry is never handed on."""
     if isinstance(value, str):
+        value = value[:]  # of a subclass this makes a str
         if not _core.has_surrogate(value):
             return value
         return "".join("\ufffd" if 0xD800 <= ord(c) <= 0xDFFF else c for c in value)
