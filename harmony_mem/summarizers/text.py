@@ -20,7 +20,7 @@ def printable(text: str) -> str:
     text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_TABLE)
     if "\0" in text:
         # Between two digits something must stay: 50\x96100 is no 50100.
-        pieces = text.split("\0")
+        pieces = [text.split("\0")[0], *(piece for piece in text.split("\0")[1:] if piece)]
         for i in range(1, len(pieces)):
             before = pieces[i - 1] or " "
             if before[-1].isdigit() and pieces[i][:1].isdigit():
