@@ -1,4 +1,4 @@
-"""Early facts kept by the summary memory on generated conversations: python bench/early_facts.py [FIRST_SEED [COUNT]]"""
+"""Early facts that the summary memory keeps on generated conversations: early_facts.py [FIRST_SEED [COUNT]]"""
 
 import statistics
 import sys
